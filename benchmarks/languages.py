@@ -1,4 +1,4 @@
-"""Whole languages: what functions and arithmetic in filters of records cost, all of SPARQL and of XPath.
+"""Whole languages: what functions and arithmetic in filters of records cost, SPARQL, XPath and importers.
 
 W-mix as it is, and W-mix of which a tenth of the filters have a clause that asks the same of a function: a
 range of a number becomes one of an expression of it, an equality becomes one of the text in upper case. So
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks import languages_sparql, languages_xpath
+from benchmarks import languages_importers, languages_sparql, languages_xpath
 from benchmarks.results import Result
 from headgate import Event, Subscription
 from headgate.records.index.index import RecordIndex
@@ -127,4 +127,5 @@ def run(size: str) -> list[Result]:
         Result("distinct expressions", expressions, "", section=section),
         *languages_sparql.run(size),
         *languages_xpath.run(size),
+        *languages_importers.run(size),
     ]

@@ -25,9 +25,10 @@ from urllib.request import urlopen
 import msgspec
 import numpy as np
 
-from benchmarks.engine import SEED, synthetic
+from benchmarks.engine import SEED
 from benchmarks.results import Result
 from benchmarks.service_peers import peers
+from headgate.workloads.catalogue import synthetic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -216,18 +217,24 @@ def _loads(server: _Server, events: Path, plan: Plan, *, full: bool) -> list[Res
 
 def _load(server: _Server, mode: str, connections: int, events: Path, seconds: float) -> dict[str, Any]:
     asked = {"port": server.port, "mode": mode, "events": str(events), "connections": connections}
-    for turn in (0.5, seconds):
-        cpu, (ran, queued) = server.cpu(), server.waits()
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.service_load", json.dumps({**asked, "seconds": turn})],
-            check=True,
-            stdout=subprocess.PIPE,
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
-        ran, queued = server.waits()[0] - ran, server.waits()[1] - queued
-        found["micros"] = (server.cpu() - cpu) / max(1, found["events"]) * 1e6
+    _sent(asked, 0.5)
+    cpu, (ran, queued) = server.cpu(), server.waits()
+    found = _sent(asked, seconds)
+    ran, queued = server.waits()[0] - ran, server.waits()[1] - queued
+    found["micros"] = (server.cpu() - cpu) / max(1, found["events"]) * 1e6
     found["rate"] = found["events"] / found["seconds"]
     found["waited"] = queued / max(1, ran + queued)
+    return found
+
+
+def _sent(asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Let a process beside the server send requests, and read what it tells."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.service_load", json.dumps({**asked, "seconds": seconds})],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -354,7 +361,7 @@ def _publish(server: _Server, rows: list[dict[str, Any]], seconds: float) -> tup
     chance = random.Random(7)
     sent, cpu, until = 0, server.cpu(), time.monotonic() + seconds
     while time.monotonic() < until:
-        some = []
+        some: list[dict[str, Any]] = []
         for row in chance.sample(rows, 20):
             data = {name: value for name, value in row.items() if value is not None and name != "id"}
             some.append(_envelope(f"x{sent + len(some)}", {**data, "sent": time.time()}))

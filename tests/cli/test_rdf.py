@@ -78,7 +78,7 @@ def test_from_tables_to_matches(headgate: Command) -> None:
     said = ran.out.splitlines()
     assert said[0] == "matched 3 events: 4 matches in matches.jsonl"
     assert said[1] == "refused 1 events, with the reasons in matches-rejected.jsonl"
-    assert said[2].startswith("note: 1 of 1 feeds are not RDF and were read leniently, with ")
+    assert said[2].startswith("note: 1 of 1 feeds are not well-formed and were read leniently, with ")
     found = sorted((row["event_id"], row["subscription_id"]) for row in get_lines("matches.jsonl"))
     assert found == [("news.rss#1", "all"), ("news.rss#2", "all"), ("one.ttl", "all"), ("one.ttl", "art")]
     backtest = ("backtest", "--filter", ART, "--dialect", "sparql", "--events", "d", "--quiet")
@@ -114,7 +114,7 @@ def test_from_tables_to_matches(headgate: Command) -> None:
         ("explain --snapshot rdf --subscription a --event {}", 1, "the event is a record, and these filters"),
         ("explain --snapshot rdf --subscription a --event x", 2, "--event: say --format, or name a file"),
         ("explain --snapshot rdf --subscription a --event d/news.rss", 1, "the feed has 2 items"),
-        ("explain --snapshot rdf --subscription a --event d/one.ttl --item 1", 2, "--item is for RSS"),
+        ("explain --snapshot rdf --subscription a --event d/one.ttl --item 1", 2, "--item is for feeds"),
         ("explain --snapshot rdf --subscription a --event x --format nt --coerce", 2, "a snapshot has"),
         ("explain --snapshot rdf --why-not --event d/one.ttl", 1, "--why-not looks at records"),
         ("explain --snapshot rdf --why-not --event d/one.ttl --bindings 1", 2, "--bindings goes with"),

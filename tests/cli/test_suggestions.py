@@ -62,8 +62,8 @@ def test_rows(read: Callable[..., object], row: str, reason: str) -> None:
 COMMANDS = [
     (("validat", "s.csv"), "No such command 'validat'. Did you mean 'validate'? (see headgate --help)"),
     (
-        ("validate", "--evnts", "e"),
-        "No such option '--evnts'. Did you mean '--events'? (see headgate validate",
+        ("validate", "--eventz", "e"),
+        "No such option '--eventz'. Did you mean '--events'? (see headgate validate",
     ),
     (
         ("validate", "s.csv", "--dialect", "xpaht"),

@@ -204,7 +204,7 @@ def test_expressions_are_told_apart(
     )
     assert ran.out.splitlines() == ["0 of 1 events match (0.00%)"]
     ran = headgate("explain", "--snapshot", "xml", "--subscription", "s1", "--event", "x", *SETTINGS)
-    assert "--namespace and --unindexed go with --filter" in ran.complaint
+    assert "--namespace, --unindexed, --nulls, --names and --dots go with --filter" in ran.complaint
     ran = headgate("backtest", "--filter", "a > 1", "--events", "p.jsonl", *SETTINGS[:2])
     assert "--namespace is for filters of XML" in ran.complaint
     ran = headgate("compile", "--subscriptions", "p.jsonl", "--output", "xml", "--namespace", "p")

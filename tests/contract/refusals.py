@@ -50,10 +50,10 @@ OF_DOCUMENTS = {
 }
 """What tables of a graph say of it."""
 NO_JSON, NO_OBJECT = "not valid JSON: Input data was truncated", "expected a JSON object, found list"
-FORMATS = {RDF: "turtle, nt, rdfxml, jsonld, rss", XML: "xml"}
+FORMATS = {RDF: "turtle, nt, rdfxml, jsonld, rss, atom", XML: "xml, rss, atom"}
 SENT = {
     RDF: "RDF: send one of text/turtle, application/n-triples, application/rdf+xml, application/ld+json, "
-    "application/rss+xml as its content type",
+    "application/rss+xml, application/atom+xml as its content type",
     XML: "XML: send application/xml",
 }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CLI, PIPELINE = ROOT / "docs" / "cli.md", ROOT / "docs" / "pipeline.md"
 SHARED = ("master", "conf", "quiet", "as_json")
 """Parameters of every command on Spark, which have a table of their own."""
-COMMANDS = ("compile", "match", "stream", "plan", "run")
+COMMANDS = ("compile", "match", "stream", "plan", "run", "serve")
 WORKLOADS = ("records", "exchange", "social", "ranking", "rdf", "xmark")
 
 

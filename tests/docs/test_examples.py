@@ -22,7 +22,7 @@ def test_library(capsys: pytest.CaptureFixture[str]) -> None:
         "carla: no match, because of user.city LIKE 'Z%'",
         (
             "refused: now is not part of the filter language: it asks the clock, and an event means the "
-            "same at any time, at character 7: age > ⟪now()"
+            "same at any time; the event's own time is :event_time, at character 7: age > ⟪now()"
         ),
         "batch: [{'event_id': 1, 'subscription_id': 'ben'}]",
     ]
@@ -85,5 +85,5 @@ def test_rss_reader(capsys: pytest.CaptureFixture[str]) -> None:
     assert told[0].startswith("emil: refused: with the option coerce a filter is a pattern")
     assert all(line.startswith("kitchen.rss: ") for line in told[1:-1])
     assert told[-1].startswith(
-        "moved.rss: refused: not usable RSS 1.0: there is no channel and no item in it"
+        "moved.rss: refused: not a usable feed: there is no channel and no item in it"
     )

@@ -196,7 +196,9 @@ def test_every_function_has_a_row() -> None:
         for row in table("function", "filter", "verdict")
         for name in re.findall(r"`([^`]+)`", row["function"])
     }
-    assert rows == {*FUNCTIONS, *OPERATORS, "cast"}
+    # Those with a colon are made of other words: of `:event_time` and INTERVAL.
+    written = {name for name in (*FUNCTIONS, *OPERATORS) if not name.startswith(":")}
+    assert rows == {*written, "cast"}
     section = TEXT[TEXT.index("## Expressions") : TEXT.index("### Regular expressions")]
     assert [name for name in ALIASES if f"`{name}`" not in section] == []
     for bound in (MAX_NODES, expression_model.MAX_DEPTH, MAX_NESTING, MAX_TEXT, MAX_STEPS):

@@ -14,7 +14,10 @@ from headgate.errors import FilterError, GraphError, HeadgateError, Subscription
 
 KINDS = ["plain", "ranked", "graph", "ranked graph"]
 BAD = "age > now()"
-WHY = "now is not part of the filter language: it asks the clock, and an event means the same at any time"
+WHY = (
+    "now is not part of the filter language: it asks the clock, and an event means the same at any time; "
+    "the event's own time is :event_time"
+)
 
 
 def built(kind: str, rows: Any, **more: Any) -> Engine:

@@ -193,6 +193,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         "absent.jsonl does not exist",
     ),
     "snapshot": (["snapshot", "info"], "Missing argument 'PATH'"),
+    "serve": (["serve", "--data", "data", "--port", "70000"], "is not in the range 0<=x<=65535"),
+    "service": (["service", "key", "add", "--data", "data"], "Missing option '--scope'"),
+    "publish": (["publish", "--url", "localhost:8080"], "the address 'localhost:8080' is none of a service"),
+    "listen": (["listen", "--url", "ftp://x"], "the address 'ftp://x' is none of a service"),
     "warm": (["warm", "nope"], "'nope' is not a room with kernels: those are core, graph, plan, ranking"),
     "compile": (["compile", "--subscriptions", "nope.jsonl", "--output", "x"], "nope.jsonl does not exist"),
     "compile-graph": (

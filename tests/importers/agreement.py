@@ -11,10 +11,13 @@ from headgate.errors import FilterError
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.parse import parse_filter
+from headgate.records.names import USUAL
 from headgate.records.reference import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from headgate.records.names import NameSettings
 
 COMPUTED = True
 """Whether filters may hold expressions (`typeof(a)`, `exists(a, x -> …)`); a test says if this is wrong."""
@@ -29,9 +32,9 @@ def expressions_are_there() -> bool:
     return True
 
 
-def taken(text: str, dialect: str) -> bool:
+def taken(text: str, dialect: str, settings: NameSettings) -> bool:
     """Tell whether a filter can be indexed; where it is refused, it must need expressions."""
-    sql = to_sql(text, dialect)
+    sql = to_sql(text, dialect, settings)
     try:
         parse_filter(sql)
     except FilterError:
@@ -48,12 +51,14 @@ def agree(
     events: Sequence[Any],
     holds: Callable[[str, Any], bool],
     least: int = 1,
+    settings: NameSettings = USUAL,
 ) -> int:
     """Hold filters, and what they become, against their reference over events; count those that hold."""
-    known = {number: text for number, text in enumerate(filters) if taken(text, dialect)}
+    known = {number: text for number, text in enumerate(filters) if taken(text, dialect, settings)}
     assert len(known) >= least
-    trees = {number: parse_filter(to_sql(text, dialect)) for number, text in known.items()}
-    index = RecordIndex.build([Subscription(number, text, dialect) for number, text in known.items()])
+    trees = {number: parse_filter(to_sql(text, dialect, settings)) for number, text in known.items()}
+    given = [Subscription(number, text, dialect) for number, text in known.items()]
+    index = RecordIndex.build(given, settings=settings)
     count = 0
     for event in events:
         row = Event("e", event)
@@ -61,6 +66,7 @@ def agree(
         for number, text in known.items():
             expected = holds(text, event)
             count += expected
-            if matches(trees[number], row.attributes) != expected or (number in found) != expected:
-                pytest.fail(f"{text}\n{to_sql(text, dialect)}\n{event}\nshould be {expected}")
+            flat = row.attributes_as(settings.mark)
+            if matches(trees[number], flat) != expected or (number in found) != expected:
+                pytest.fail(f"{text}\n{to_sql(text, dialect, settings)}\n{event}\nshould be {expected}")
     return count

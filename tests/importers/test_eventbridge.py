@@ -11,8 +11,10 @@ import pytest
 from headgate.core.subscription import EVENTBRIDGE
 from headgate.errors import FilterError
 from headgate.records.importers.eventbridge.reference import matches
+from headgate.records.importers.registry import EXACTLY
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
+from tests.records.test_shapes import agree as compile_alike
 from tests.seeds import seeds
 
 NAMES = ["source", "detail-type", "state", "count", "tags"]
@@ -47,12 +49,12 @@ def scalar(rng: random.Random) -> Any:
 
 
 def event(rng: random.Random, depth: int = 2) -> dict[str, Any]:
-    """Draw an event: arrays are of one type, and hold no objects."""
+    """Draw an event: arrays hold no objects."""
     found: dict[str, Any] = {}
     for name in NAMES:
         match rng.randrange(6):
             case 0:
-                pool = rng.choice([TEXTS, NUMBERS, [True, False], ADDRESSES])
+                pool = rng.choice([TEXTS, NUMBERS, [True, False], ADDRESSES, [*TEXTS, *NUMBERS, True, None]])
                 found[name] = [rng.choice(pool) for _ in range(rng.randrange(1, 4))]
             case 1 | 2 | 3:
                 found[name] = scalar(rng)
@@ -118,6 +120,99 @@ def test_patterns_hold_where_the_reference_says(seed: int) -> None:
     assert found > (100 if COMPUTED else 5)
 
 
+@pytest.mark.parametrize("seed", seeds(16))
+def test_patterns_are_compiled_as_the_parser_reads_them(seed: int) -> None:
+    rng = random.Random(seed)
+    compile_alike([to_sql(json.dumps(pattern(rng)), EVENTBRIDGE) for _ in range(25)])
+
+
+TOLD_NAMES = ["source", "Source", "state", "a.b", "tags"]
+
+
+def told_event(rng: random.Random, depth: int = 2) -> dict[str, Any]:
+    """Draw an event with nulls, names that differ in case, names with dots, empty arrays, and objects."""
+    found: dict[str, Any] = {}
+    for name in TOLD_NAMES:
+        match rng.randrange(9):
+            case 0:
+                pool = rng.choice([TEXTS, NUMBERS, [True, False]])
+                found[name] = [rng.choice([*pool[:4], None]) for _ in range(rng.randrange(4))]
+            case 1 | 2 | 3:
+                found[name] = rng.choice([scalar(rng), None])
+            case 4:
+                found[name] = {"other": rng.choice([1, "a", None])}
+            case 5 if name != "a.b":
+                found[name] = [{"other": 1}] * rng.randrange(1, 3)
+    if "a.b" in found and rng.random() < 0.5:
+        found["a"] = {"b": found.pop("a.b")}
+    if depth:
+        found[rng.choice(["detail", "Detail"])] = told_event(rng, depth - 1)
+    return found
+
+
+def told_pattern(rng: random.Random, depth: int = 2) -> dict[str, Any]:
+    """Draw a pattern over such events."""
+    found: dict[str, Any] = {}
+    for name in rng.sample(TOLD_NAMES, rng.randrange(1, 3)):
+        values = [rng.choice([value(rng), None]) for _ in range(rng.choice([1, 1, 2]))]
+        if name == "a.b" and rng.random() < 0.5:
+            found["a"] = {"b": values}
+        else:
+            found[name] = values
+    if depth and rng.random() < 0.4:
+        found[rng.choice(["detail", "Detail"])] = told_pattern(rng, depth - 1)
+    if depth and rng.random() < 0.2:
+        found["$or"] = [told_pattern(rng, depth - 1) for _ in range(2)]
+    return found
+
+
+def expanded(given: Any) -> Any:
+    """Write names with dots as objects in objects: to Event Ruler they are the same."""
+    if not isinstance(given, dict):
+        return given
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        first, *rest = name.split(".")
+        if rest:
+            found.setdefault(first, {})[".".join(rest)] = expanded(value)
+        else:
+            found[first] = expanded(value)
+    return found
+
+
+@pytest.mark.parametrize("seed", seeds(32))
+def test_patterns_tell_null_case_and_dots(seed: int) -> None:
+    rng = random.Random(seed)
+    patterns = [json.dumps(told_pattern(rng)) for _ in range(15)]
+    events = [told_event(rng) for _ in range(15)]
+    found = agree(
+        EVENTBRIDGE,
+        patterns,
+        events,
+        lambda text, given: matches(_dotless(json.loads(text)), expanded(given)),
+        settings=EXACTLY[EVENTBRIDGE],
+    )
+    assert found > 5
+
+
+def _dotless(given: Any) -> Any:
+    """Do the same with a pattern, whose lists hold what is asked for."""
+    if isinstance(given, list):
+        return [_dotless(each) if isinstance(each, dict) and "$or" in each else each for each in given]
+    if not isinstance(given, dict):
+        return given
+    found: dict[str, Any] = {}
+    for name, each in given.items():
+        if name == "$or":
+            found[name] = [_dotless(one) for one in each]
+        elif "." in name:
+            first, rest = name.split(".", 1)
+            found.setdefault(first, {})[rest] = _dotless(each)
+        else:
+            found[name] = _dotless(each)
+    return found
+
+
 REFUSED = [
     ("[]", 'an event pattern is an object: write {"source": ["…"]}', 0),
     ("{}", "an empty object matches nothing in EventBridge: name a field, or leave it out", 0),
@@ -128,8 +223,8 @@ REFUSED = [
     (
         '{"a": [null]}',
         (
-            "null is told from a missing field in EventBridge, and not in records: "
-            'write {"exists": false} if both will do'
+            "null is told from a missing field in EventBridge, and not by these filters: make them with "
+            "nulls='told', or write {\"exists\": false} if both will do"
         ),
         7,
     ),

@@ -155,3 +155,39 @@ def test_long_tables_are_cut(headgate: Command, tmp_path: Path) -> None:
     ran = headgate("validate", table, "--schema", schema)
     assert ran.code == 1
     assert "refused: 10 more; --all lists them" in ran.out
+
+
+def test_what_filters_of_records_cost() -> None:
+    """How events come to each, what is computed for it and for others, and whether all events come."""
+    costs = {
+        "topic = 'art'": (("value",), (), 0, False),
+        "name LIKE '%smith%'": (("letters",), (), 0, False),
+        "upper(topic) = 'ART' AND age * 2 > 5": (("pair",), ("upper(topic)", "age * 2"), 1, False),
+        "upper(topic) = 'NEWS' OR array_contains(tags, 'x')": (
+            ("value", "element"),
+            ("upper(topic)",),
+            1,
+            False,
+        ),
+        "exists(tags, x -> x > 'a' AND x < 'b')": (("element",), (), 0, False),
+        "name NOT LIKE '%smith%'": (("none",), (), 0, True),
+    }
+    found = find_access(compile_filters(costs).programs, None)
+    for text, access in zip(costs, found, strict=True):
+        assert access.costs is not None
+        told = access.costs
+        assert (told.access, told.computed, told.shared, told.every_event) == costs[text], text
+
+
+def test_the_table_has_a_column_of_what_is_computed(headgate: Command, tmp_path: Path) -> None:
+    texts = ["upper(topic) = 'ART'", "upper(topic) = 'NEWS' AND age + 1 > 5", "age > 3"]
+    table = put_lines(
+        tmp_path / "subs.jsonl", [{"id": place, "filter": text} for place, text in enumerate(texts)]
+    )
+    told = headgate("validate", table).out.splitlines()
+    assert told[0].split() == ["id", "indexed", "by", "computed"]
+    assert [line.split()[-1] for line in told[1:4]] == ["shared", "shared", "-"]
+    assert told[1].endswith("1, 1 shared")
+    costs = json.loads(headgate("validate", table, "--json").out.splitlines()[1])["costs"]
+    assert costs["computed"] == ["upper(topic)", "age + 1"]
+    assert (costs["shared"], costs["every_event"]) == (1, False)

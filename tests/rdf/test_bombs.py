@@ -372,23 +372,36 @@ def test_the_process_can_open_and_write_nothing() -> None:
 # Feeds
 
 FEEDS = {
-    "entity bomb": (entity_bomb(10), "a DOCTYPE can declare entities"),
-    "doctype": (b"<!DOCTYPE rss SYSTEM 'x'><rss><channel><item/></channel></rss>", "a DOCTYPE can declare"),
-    "no feed": (b"<html><p>hello", "there is no channel and no item in it"),
-    "UTF-16": ("<rss><item/></rss>".encode("utf-16"), "UTF-16"),
+    "entity bomb": (entity_bomb(10), "the DOCTYPE in line 1 can declare entities"),
+    "doctype": (b"<!DOCTYPE rss [<!ENTITY a 'b'>]><rss><channel><item/></channel></rss>", "can declare"),
+    "doctype behind": (b"<rss><!DOCTYPE rss><channel><item/></channel></rss>", "the DOCTYPE in line 1 can"),
+    "no feed": (b"<html><p>hello", "there is no channel and no item in it; not well-formed: "),
+    "NULs": ("<rss><item/></rss>".encode("utf-16-le") + b"\0\0", "is NUL"),
     "giant": (b" " * (5 << 20), "the document has 5,242,880 bytes"),
     "a channel for each of many items": (
         b"<channel>%s</channel>" % b"".join(b"<a>%d</a>" % n for n in range(3000)) + b"<item/>" * 3000,
         "its items have more than 50,000 triples together",
     ),
-    "many items": (b"<item/>" * 20_000, "it has more than 10,000 triples"),
+    "many fields": (b"<channel>%s</channel><item/>" % (b"<a>1</a>" * 20_001), "more than 10,000 triples"),
+    "a million items": (b"<rss>" + b"<item/>" * 590_000 + b"</rss>", "the feed has 590,000 items"),
+    "a million items, open": (b"<item>" * 690_000, "too many items by line 1: 10,000 are"),
     "random": (random.Random(1).randbytes(100_000).replace(b"\0", b""), "there is no channel and no item"),
     "open comments": (filled(b"<!--"), "there is no channel and no item"),
     "open sections": (filled(b"<![CDATA["), "there is no channel and no item"),
     "open tags": (filled(b"<a "), "there is no channel and no item"),
+    "deep": (filled(b"<a>"), "elements nest more than 100 deep in line 1"),
+    "deep ends": (b"<a>" * 99 + filled(b"</b>"), "there is no channel and no item"),
     "open quotes": (filled(b"<a '"), "there is no channel and no item"),
     "attributes": (b"<a " + filled(b"a") + b">", "there is no channel and no item"),
+    "many attributes": (
+        b"<a %s>" % b" ".join(b"a%d='1'" % n for n in range(200_000)),
+        "there is no channel and no item",
+    ),
     "instructions": (filled(b"<?"), "there is no channel and no item"),
+    "long base": (
+        b"<rss xml:base='http://a.b/%s'><item><link>x</link></item></rss>" % (b"a" * 3000),
+        "the base in line 1 has more than 2,048 characters",
+    ),
 }
 
 
@@ -401,6 +414,6 @@ def test_bad_feeds_are_refused_soon(name: str) -> None:
 
 def test_a_feed_of_ampersands() -> None:
     with thread_time() as spent:
-        (event,) = feed_events(Event("f", b"<item><title>" + filled(b"&a"), content_type="rss"))
+        (event,) = feed_events(Event("f", b"<item><title>" + filled(b"&a")[:1_000_000], content_type="rss"))
     assert spent.seconds < SECONDS
     assert event.id == "f#1"

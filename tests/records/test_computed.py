@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 FORMS = [
     "price * quantity > {}",
     "a - b BETWEEN {} AND 2",
+    "a + negative(3) < b * {}",
     "substring(sku, 1, 3) IN ('abc', 'x,y')",
     "length(sku) > {} AND a = 1",
     "CASE WHEN a > b THEN 'x' ELSE sku END = 'x'",
@@ -248,7 +249,8 @@ MEETINGS = [
     ("coalesce(a, 'x') = 'x'", {"a": 5}, None),
     ("a + b > 1", {"a": [1], "b": 1}, None),
     ("a || b = '1true'", {"a": 1, "b": True}, True),
-    ("exists(a, x -> x = 1)", {"a": [1, "x"]}, None),
+    ("exists(a, x -> x = 1)", {"a": [1, "x"]}, True),
+    ("exists(a, x -> x = 2)", {"a": [1, "x"]}, None),
     ("CASE WHEN a THEN 1 ELSE 2 END = 2", {}, True),
     ("a IN (1, 'x')", {"a": 1}, True),
     ("typeof(a) = 'decimal(3,2)'", {"a": Decimal("1.50")}, True),

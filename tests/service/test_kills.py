@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 
@@ -41,7 +42,7 @@ class Publisher(threading.Thread):
             self.next += len(some)
             try:
                 answer = self._server.ask("POST", "/v1/events", some)
-            except (HTTPError, URLError, OSError, json.JSONDecodeError):
+            except (HTTPError, URLError, OSError, HTTPException, json.JSONDecodeError):
                 return
             self.acknowledged += [
                 (each["id"], each["cursor"], each.get("matched", 0)) for each in answer["events"]

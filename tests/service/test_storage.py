@@ -156,7 +156,7 @@ def _lose_power(place: Path, points: int, seed: int) -> int:
     waiting = threading.Semaphore(8)
     first = 1
     while ticks < max(wanted):
-        events = [
+        events: list[tuple[bytes, list[int], list[int]]] = [
             (b"%d" % (first + row) * chance.randrange(1, 300), [1, 2], [])
             for row in range(chance.randrange(1, 6))
         ]

@@ -112,12 +112,14 @@ def test_what_is_refused_of_a_table(session: SparkSession | None, tmp_path: Path
         {"id": None, "filter": "ASK {}"},
         {"id": 4, "filter": "ASK {}", "dialect": "xslt"},
         {"id": 5, "filter": 7, "dialect": "sparql"},
+        {"id": 6, "filter": f"{PREFIX} ASK {{ ?x :p ?y FILTER(?y > ) }}"},
     ]
     done = job.compile(
         put_lines(tmp_path / "subs.jsonl", rows), dialect="sparql", options=Options(coerce=True)
     )
-    assert (done.subscriptions, done.rejected) == (2, 5)
+    assert (done.subscriptions, done.rejected) == (2, 6)
     found = {row["id"]: row for row in job.refused()}
+    assert found["6"]["place"] == str(rows[-1]["filter"]).index(") }") + 1
     assert found["2"]["reason"].startswith("with the option coerce a filter is a pattern of triples")
     assert found["1"]["reason"] == "id 1 was given by an earlier row already"
     assert found["4"]["reason"].startswith("dialect 'xslt' is not known")

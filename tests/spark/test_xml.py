@@ -53,7 +53,7 @@ BOMBS: dict[str, tuple[Row, str]] = {
 
 def document(rng: random.Random, identity: Id, **more: object) -> Row:
     """Draw a row with a document."""
-    kind = rng.choice(["xml", "text/xml", "application/atom+xml; charset=utf-8"])
+    kind = rng.choice(["xml", "text/xml", "image/svg+xml; charset=utf-8"])
     return {"id": identity, "data": random_document(rng), "datacontenttype": kind, **more}
 
 

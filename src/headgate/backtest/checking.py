@@ -15,6 +15,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.likeliest import did_you_mean
 from headgate.core.values import dotted
+from headgate.records.names import NameSettings, plain_text
 from headgate.tables.accepted import number_rows, take_filters
 from headgate.tables.choosing import choose
 from headgate.tables.filter_rows import COMPILED, PLACE, REASON, ROW, compile_batches
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.contents.kind import FilterSettings
-    from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.contents.protocol import CompiledFilters, Contents, Costs
     from headgate.core.event import Event, Id
 
 
@@ -48,6 +49,8 @@ class FilterCheck:
     """The share of the events for which the filter is looked at."""
     matched: float | None = None
     """The share of the events that match."""
+    costs: Costs | None = None
+    """Of records: what the filter takes of an index."""
     notes: tuple[str, ...] = ()
 
 
@@ -60,13 +63,18 @@ class Filed(NamedTuple):
     texts: list[str]
 
 
-def check_compiled(contents: Contents, given: Filed, events: Sequence[Event]) -> list[FilterCheck]:
-    """Say of compiled filters how events come to them, and what is odd about them."""
+def check_compiled(
+    contents: Contents, given: Filed, events: Sequence[Event], mark: str = ""
+) -> list[FilterCheck]:
+    """Say of compiled filters how events come to them, and what is odd about them.
+
+    `mark` is that of the settings of their names (`NameSettings.mark`).
+    """
     _, named, filed, texts = given
     kind = kind_of(contents.name)
     access = kind.access(contents, filed, events) if named else []
     matched = _matched(filed, texts, events, len(named))
-    known = _attributes(events) if kind.rows else set()
+    known = _attributes(events, mark) if kind.rows else set()
     found = []
     for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
         share = int(matched[place]) / len(events) if events else None
@@ -74,13 +82,22 @@ def check_compiled(contents: Contents, given: Filed, events: Sequence[Event]) ->
         if not notes and len(events) > 1 and share == 1:
             notes.append(f"it matches all {len(events):,} events")
         if known and kind.of_filter(text).rows:
-            notes += _unknown(contents, text, known)
+            # A schema has refused such names already. Clauses have their names folded.
+            own = filed.take(np.array([place])).attributes if mark else _names(contents, text)
+            notes += [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*own} - known)]
         note = kind.of_filter(text).verified_note(kind.plain(text), events)
         notes += [] if note is None else [note]
         reached = way.reached / len(events) if events and way.reached is not None else None
         found.append(
             FilterCheck(
-                table, identity, text, indexed_by=way.by, reached=reached, matched=share, notes=tuple(notes)
+                table,
+                identity,
+                plain_text(text),
+                indexed_by=way.by,
+                reached=reached,
+                matched=share,
+                costs=way.costs,
+                notes=tuple(notes),
             )
         )
     return found
@@ -106,7 +123,7 @@ def check_filter(text: str, wanted: FilterSettings, events: Sequence[Event] = ()
     filters = take_filters(compiled, numbered, contents)
     named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, "0")]
     given = Filed([], named, filters.programs, filters.texts.texts())
-    return check_compiled(contents, given, events)[0]
+    return check_compiled(contents, given, events, NameSettings.of(vars(wanted)).mark)[0]
 
 
 def _no_sample(path: str) -> Any:
@@ -132,14 +149,14 @@ def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Even
     return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
 
 
-def _attributes(events: Sequence[Event]) -> set[str]:
+def _attributes(events: Sequence[Event], mark: str) -> set[str]:
     """List the attributes of events."""
-    found = {dotted(path) for event in events if event.content_type == JSON for path in event.attributes}
+    records = (event for event in events if event.content_type == JSON)
+    found = {dotted(path) for event in records for path in event.attributes_as(mark)}
     return found | {ID, SOURCE} if found else found
 
 
-def _unknown(contents: Contents, text: str, known: set[str]) -> list[str]:
-    """Tell of attributes that a filter names and that no event has. A schema has refused them already."""
+def _names(contents: Contents, text: str) -> set[str]:
+    """List the attributes that a filter names."""
     room = contents.room
-    names = {name for clause in room.clauses(text, room.dialect) for name in clause.names}
-    return [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted(names - known)]
+    return {name for clause in room.clauses(text, room.dialect) for name in clause.names}

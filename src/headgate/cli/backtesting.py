@@ -222,6 +222,7 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
         ("--coerce and --injective", compiled.options),
         ("--namespace", compiled.namespaces or None),
         ("--unindexed", compiled.unindexed),
+        *((f"--{name}", value) for name, value in compiled.said.items()),
     ):
         if given is not None:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
+from headgate.cli.documents import name_options
 from headgate.cli.shell import STRICT_EXIT, cli, json_option, tell
 from headgate.core.subscription import FOREIGN
+
+if TYPE_CHECKING:
+    from headgate.records.names import NameSettings
 
 
 @cli.command()
@@ -19,23 +24,35 @@ from headgate.core.subscription import FOREIGN
 @click.option(
     "--rejected", metavar="TABLE", help="Where rows that are refused go; beside the output by default."
 )
+@name_options
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
 @json_option
 def convert(
-    subscriptions: str, dialect: str, output: str, rejected: str | None, *, strict: bool, as_json: bool
+    subscriptions: str,
+    dialect: str,
+    output: str,
+    rejected: str | None,
+    *,
+    nulls: str | None,
+    names: str | None,
+    dots: str | None,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     r"""Convert filters of another system to filters of records.
 
     Rows have id and filter, or are what the system exports: rules of EventBridge, hits of a search for
     percolator queries, subscriptions of CloudEvents, documents of Vespa. What cannot be said exactly is
-    refused, with the reason and the place in the filter.
+    refused, with the reason and the place in the filter. What names mean in the system is said at the end:
+    give that here and to compile where it makes a difference.
 
     \b
     Examples:
       headgate convert rules.json --from eventbridge --output subs.jsonl
       headgate convert queries.jsonl --from elasticsearch --output subs.jsonl --rejected refused.jsonl
       headgate convert filters.csv --from cesql --output subs.jsonl --strict
-      headgate compile --subscriptions subs.jsonl --output snapshot/
+      headgate convert rules.json --from eventbridge --nulls told --names exact --output subs.jsonl
+      headgate compile --subscriptions subs.jsonl --nulls told --names exact --output snapshot/
     """
     from headgate.tables.places import beside, check_apart, check_there
 
@@ -43,13 +60,38 @@ def convert(
     refused = rejected or beside(output, "rejected")
     check_apart(subscriptions, output, refused)
     from headgate.local.convert import convert as run
+    from headgate.records.importers.registry import EXACTLY
+    from headgate.records.names import NameSettings
 
-    done = run(subscriptions, dialect, output, refused)
+    settings = NameSettings.of({"nulls": nulls, "names": names, "dots": dots})
+    done = run(subscriptions, dialect, output, refused, settings)
     lines = [f"converted {done.filters:,} filters to {output}"]
     lines.append(
         f"refused {done.rejected:,} rows, with the reasons in {refused}" if done.rejected else "refused none"
     )
-    told = {"filters": done.filters, "rejected": done.rejected, "output": output, "rejected_table": refused}
+    if not settings.usual:
+        lines.append(f"compile them with {_options(settings)}")
+    lacking = {
+        name: value for name, value in EXACTLY[dialect].plain.items() if getattr(settings, name) != value
+    }
+    if lacking:
+        lines.append(
+            f"names mean in {dialect} what {_options(NameSettings.of(lacking))} say: give these here and to "
+            "compile where it matters"
+        )
+    told = {
+        "filters": done.filters,
+        "rejected": done.rejected,
+        "output": output,
+        "rejected_table": refused,
+        "settings": settings.plain,
+        "lacking": lacking,
+    }
     tell(told, lines, as_json=as_json)
     if strict and done.rejected:
         sys.exit(STRICT_EXIT)
+
+
+def _options(settings: NameSettings) -> str:
+    """Write settings as options of commands."""
+    return " ".join(f"--{name} {value}" for name, value in settings.plain.items())

@@ -16,7 +16,7 @@ from headgate.cli.standard import STANDARD
 from headgate.core.settings import setting_of
 from headgate.errors import EventError, TableError
 from headgate.tables.packed import ending, read_file
-from headgate.tables.settings import Filters, Match
+from headgate.tables.settings import Filters, Match, Names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ source_option = click.option(
     "--source", metavar="ID", help="RDF, XML: the node where the event enters a graph."
 )
 item_option = click.option(
-    "--item", type=click.IntRange(1), metavar="N", help="RSS: which item of the feed is the event."
+    "--item", type=click.IntRange(1), metavar="N", help="RSS, Atom: which item of the feed is the event."
 )
 
 
@@ -43,7 +43,7 @@ _FOR_DOCUMENTS = ("--format", "--source")
 
 def refuse_options(content: str) -> None:
     """Refuse options that mean nothing for filters of a kind of content."""
-    from headgate.contents.registry import kind_of, kinds
+    from headgate.contents.registry import kind_of, kinds, titles_of
 
     kind, known = kind_of(content), kinds().values()
     context = click.get_current_context()
@@ -54,9 +54,9 @@ def refuse_options(content: str) -> None:
     }
     documents = " and ".join(each.title for each in known if each.documents)
     wrong = {} if kind.documents else dict.fromkeys(_FOR_DOCUMENTS, documents)
-    for other in known:
-        mine = {text: other.title for text in other.options.values() if text not in kind.options.values()}
-        wrong = {**mine, **wrong}
+    for text in dict.fromkeys(text for other in known for text in other.options.values()):
+        if text not in kind.options.values():
+            wrong[text] = titles_of(other for other in known if text in other.options.values())
     for option, title in wrong.items():
         if option in given:
             raise click.UsageError(f"{option} is for filters of {title}, and these look at {kind.title}")
@@ -72,6 +72,13 @@ def rdf_options(command: Decorated) -> Decorated:
 def xml_options(command: Decorated) -> Decorated:
     """Add what is said of filters of XML."""
     return option_of(Filters, "namespaces")(option_of(Filters, "unindexed")(command))
+
+
+def name_options(command: Decorated) -> Decorated:
+    """Add what is said of names in filters of records."""
+    for name in ("dots", "names", "nulls"):
+        command = option_of(Names, name)(command)
+    return command
 
 
 def read_namespaces(given: tuple[str, ...]) -> dict[str, str] | None:
@@ -92,7 +99,7 @@ def read_settings(
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.contents.registry import kind_of
-    from headgate.core.event import RSS, Event, read_object
+    from headgate.core.event import FEED_TYPES, Event, read_object
     from headgate.tables.requests import check_type, type_of_file
 
     kind = kind_of(content)
@@ -100,8 +107,8 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     written = check_type(form, kind) or type_of_file(name, kind)
     plain = data.removeprefix(codecs.BOM_UTF8)
     begins = plain.lstrip()[:1]
-    if written is None and begins == b"<" and len(kind.types) == 1:
-        (written,) = kind.types.values()
+    if written is None and begins == b"<":
+        written = kind.markup
     if written is None and begins == b"{":
         row = read_object(plain)
         event = Event.from_row({"id": "", **row})
@@ -120,8 +127,8 @@ def read_document(content: str, given: str, form: str | None, source: str | None
     else:
         event = Event(name, data, content_type=written)
     event = event if source is None else replace(event, source=source)
-    if item is not None and event.content_type != RSS:
-        raise click.UsageError(f"--item is for RSS feeds, and the event is {event.content_type}")
+    if item is not None and event.content_type not in FEED_TYPES.values():
+        raise click.UsageError(f"--item is for feeds, and the event is {event.content_type}")
     return kind.one(event, item)
 
 
@@ -177,4 +184,4 @@ def feed_lines(feeds: Feeds | None) -> list[str]:
     if feeds is None or not feeds.lenient:
         return []
     count = f"{feeds.lenient:,} of {feeds.feeds:,} feeds"
-    return [f"note: {count} are not RDF and were read leniently, with {feeds.notes:,} departures"]
+    return [f"note: {count} are not well-formed and were read leniently, with {feeds.notes:,} departures"]

@@ -10,6 +10,7 @@ import click
 from headgate.cli.documents import (
     format_option,
     item_option,
+    name_options,
     rdf_options,
     read_document,
     read_namespaces,
@@ -152,6 +153,7 @@ LIMIT = 10
 )
 @rdf_options
 @xml_options
+@name_options
 @quiet_option
 @json_option
 def explain(
@@ -178,6 +180,9 @@ def explain(
     injective: bool,
     namespaces: tuple[str, ...],
     unindexed: str | None,
+    nulls: str | None,
+    names: str | None,
+    dots: str | None,
     hops: bool,
     why_not: bool,
     quiet: bool,
@@ -203,10 +208,11 @@ def explain(
         raise click.UsageError("--limit and --within go with --why-not")
     if filter_text is None and dialect is not None:
         raise click.UsageError("--dialect goes with --filter")
-    if filter_text is None and (taxonomies or coerce or injective or namespaces or unindexed):
+    said = (taxonomies, coerce, injective, namespaces, unindexed, nulls, names, dots)
+    if filter_text is None and any(said):
         raise click.UsageError(
-            "--taxonomy, --coerce, --injective, --namespace and --unindexed go with --filter: a snapshot has "
-            "its own"
+            "--taxonomy, --coerce, --injective, --namespace, --unindexed, --nulls, --names and --dots go "
+            "with --filter: a snapshot has its own"
         )
     weighing = read_given(setting_of(Best, "factors"), factors)
     wanted = wanted_top("--rank", Best(top=rank, mode=mode, factors=weighing, by=by, decay=decay, hops=hops))
@@ -239,6 +245,9 @@ def explain(
             namespaces=read_namespaces(namespaces),
             # One filter is asked about one event in any case.
             unindexed=unindexed or ("allow" if "unindexed" in kind.settings else None),
+            nulls=nulls,
+            names=names,
+            dots=dots,
         )
         told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
     tell(told.result, shown(told.lines), as_json=as_json)

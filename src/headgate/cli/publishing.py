@@ -118,7 +118,7 @@ def _hundreds(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]
 def listen(
     consumer: str, url: str | None, after: int | None, count: int | None, *, no_acknowledge: bool
 ) -> None:
-    r"""Print the deliveries of a consumer as they come, as lines of JSON.
+    r"""Print the deliveries of a consumer as they arrive, as lines of JSON.
 
     \b
     Examples:

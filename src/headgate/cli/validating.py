@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import format_option, rdf_options, read_namespaces, xml_options
+from headgate.cli.documents import (
+    format_option,
+    name_options,
+    rdf_options,
+    read_namespaces,
+    xml_options,
+)
 from headgate.cli.options import option_of
 from headgate.cli.shell import cli
 from headgate.cli.standard import named
@@ -38,6 +44,7 @@ _WIDEST = 60
 @format_option
 @rdf_options
 @xml_options
+@name_options
 @click.option("--all", "every", is_flag=True, help="List all filters, not the first 50.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each filter, a line each.")
 def validate(
@@ -54,15 +61,18 @@ def validate(
     injective: bool,
     namespaces: tuple[str, ...],
     unindexed: str | None,
+    nulls: str | None,
+    names: str | None,
+    dots: str | None,
     every: bool,
     as_json: bool,
 ) -> None:
     r"""Check a table of subscriptions, or the tables of a graph, without compiling it and without Spark.
 
-    Says of each filter by what the index comes to it, and with --events for what share of the events it is
-    looked at and what share of them matches. Notes filters that can never match, filters that match
-    everything, and attributes that no event has, with the likeliest that was meant. Exits with 1 if a row
-    is refused.
+    Says of each filter by what the index comes to it and how many attributes are computed for it, and with
+    --events for what share of the events it is looked at and what share of them matches. Notes filters that
+    can never match, filters that match everything, and attributes that no event has, with the likeliest that
+    was meant. Exits with 1 if a row is refused.
 
     \b
     Examples:
@@ -91,6 +101,9 @@ def validate(
         injective=injective,
         namespaces=read_namespaces(namespaces) or {},
         unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     wanted = asked.wanted(read_taxonomy(taxonomies))
     from headgate.local.validate import validate as check
@@ -118,8 +131,18 @@ def _lines(done: Validation, *, every: bool) -> list[str]:
     sound = [each for each in done.filters if each.refused is None]
     graph = any(each.table != "subscriptions" for each in done.filters)
     shown = sound if every else sound[:_SHOWN]
-    head = ["id", "indexed by", *(["reached", "matched"] if done.events else [])]
-    rows = [[_name(each, graph=graph), _cut(each.indexed_by or ""), *_shares(each)] for each in shown]
+    costly = any(each.costs is not None and each.costs.computed for each in shown)
+    head = ["id", "indexed by", *(["computed"] if costly else [])]
+    head += ["reached", "matched"] if done.events else []
+    rows = [
+        [
+            _name(each, graph=graph),
+            _cut(each.indexed_by or ""),
+            *([_computed(each)] if costly else []),
+            *_shares(each),
+        ]
+        for each in shown
+    ]
     lines = table_lines([head, *rows]) if rows else []
     if len(shown) < len(sound):
         lines.append(f"  … and {len(sound) - len(shown):,} more; --all lists them")
@@ -143,6 +166,14 @@ def _lines(done: Validation, *, every: bool) -> list[str]:
 def _name(each: FilterCheck, *, graph: bool) -> str:
     name = "a row without id" if each.id is None else str(each.id)
     return f"{each.table.removesuffix('s')} {name}" if graph else name
+
+
+def _computed(each: FilterCheck) -> str:
+    """Say how many attributes are computed for a filter, and how many of them for others as well."""
+    if each.costs is None or not each.costs.computed:
+        return "-"
+    shared = f", {each.costs.shared} shared" if each.costs.shared else ""
+    return f"{len(each.costs.computed)}{shared}"
 
 
 def _shares(each: FilterCheck) -> list[str]:

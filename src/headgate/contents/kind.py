@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from headgate.core.event import FEED_TYPES
 from headgate.core.subscription import SQL
 from headgate.errors import EventError, PlanError
 
@@ -49,6 +50,12 @@ class FilterSettings:
     """Namespaces by prefix."""
     unindexed: str | None = None
     """Whether filters are taken that no index leads to: `refuse` or `allow`."""
+    nulls: str | None = None
+    """Whether null is told from missing: `missing` or `told`."""
+    names: str | None = None
+    """Whether case tells names apart: `any_case` or `exact`."""
+    dots: str | None = None
+    """What a dot in a name is: `path`, `name` or `either`."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -67,16 +74,21 @@ SETTINGS = {
     "options": "options",
     "namespaces": "namespaces",
     "unindexed": "settings of unindexed filters",
+    "nulls": "settings of names",
+    "names": "settings of names",
+    "dots": "settings of names",
 }
 """The settings that are about some kinds only, as messages name them."""
+NAMES = ("nulls", "names", "dots")
+"""Those that say together what names mean."""
 
 
 class Feeds(NamedTuple):
-    """What was read of RSS feeds."""
+    """What was read of feeds."""
 
     feeds: int
     lenient: int
-    """How many were not RDF, and read as best we can."""
+    """How many were not as they should be, and read as best we can."""
     notes: int
     """How much was forgiven them."""
 
@@ -109,6 +121,8 @@ class Kind(ABC):
     """The content types of its documents, by their short names. Kinds may share some."""
     suffixes: ClassVar[Mapping[str, str]] = {}
     """The content types of files, by the endings of their names."""
+    markup: ClassVar[str | None] = None
+    """The content type of a document that begins with <, if it can be told."""
     most: ClassVar[int] = 16 << 20
     """How many bytes a document may have."""
     settings: ClassVar[frozenset[str]] = frozenset()
@@ -156,6 +170,11 @@ class Kind(ABC):
         """Return what opens a snapshot, and reads filters that come later as those in it were read."""
         del path
         return self.room()
+
+    def mark_at(self, path: Path) -> str:
+        """Return what stands before names to the filters of a snapshot, see `core/values.py`."""
+        del path
+        return ""
 
     @abstractmethod
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:
@@ -216,9 +235,18 @@ class Kind(ABC):
         return given.data, given.content_type
 
     def one(self, event: Event, item: int | None) -> Event:
-        """Choose the event of a document that may hold several; `item` is counted from 1."""
-        del item
-        return event
+        """Choose the event of a document that may hold several, a feed; `item` is counted from 1."""
+        if event.content_type not in FEED_TYPES.values() or not isinstance(event.data, str | bytes):
+            return event
+        (read,) = self.read([event])
+        if isinstance(read, EventError):
+            raise read
+        which = 1 if item is None and len(read.events) == 1 else item
+        if which is None or which > len(read.events):
+            raise EventError(
+                f"the feed has {len(read.events):,} items: say with --item which of them is the event"
+            )
+        return read.events[which - 1]
 
     def shown(self, event: Event) -> Event:
         """Return an event with its data as text that can be shown."""

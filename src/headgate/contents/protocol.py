@@ -6,6 +6,7 @@ on a worker                    on the driver, or on the worker of a shard
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from headgate.core.rooms import FILTERS
@@ -40,12 +41,30 @@ EVERY_EVENT = "every event"
 """Said of a filter that nothing leads to: it is looked at for each event."""
 
 
+@dataclass(frozen=True)
+class Costs:
+    """What a filter takes of an index.
+
+    access      how events come to its parts: by a `value`, a `range`, an `element` of an array, `letters` of
+                a text, a `pair` of these, or by `none`
+    computed    what is computed for it, once for each event
+    shared      how many of these other filters have as well
+    every_event whether it is checked for every event
+    """
+
+    access: tuple[str, ...]
+    computed: tuple[str, ...]
+    shared: int
+    every_event: bool
+
+
 class Access(NamedTuple):
     """How events come to a filter: by what, and how many of some events; and what is odd about the filter."""
 
     by: str
     reached: int | None = None
     note: str | None = None
+    costs: Costs | None = None
 
 
 class Clause(NamedTuple):

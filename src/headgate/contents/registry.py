@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import SETTINGS, Kind
+from headgate.contents.kind import NAMES, SETTINGS, Kind
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, MIXED_SIGN, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects
@@ -178,20 +178,36 @@ def room_of_content(content: str | None, wanted: FilterSettings | None = None) -
     return kind_of(content).room(wanted)
 
 
-def strange(kind: Kind, wanted: FilterSettings) -> tuple[Kind, str] | None:
+def strange(kind: Kind, wanted: FilterSettings) -> tuple[list[Kind], str] | None:
     """Find settings that are not about a kind: whose they are, and what to call them.
 
     >>> from headgate.contents.kind import FilterSettings
     >>> strange(kind_of("rdf"), FilterSettings(sample="events.jsonl"))[1]
     'a schema and a sample'
+    >>> strange(kind_of("rdf"), FilterSettings(nulls="told"))[1]
+    'settings of names'
+    >>> owners, named = strange(kind_of("records"), FilterSettings(unindexed="allow"))
+    >>> named, titles_of(owners)
+    ('settings of unindexed filters', 'RDF and XML')
     """
     wrong = [name for name in wanted.said if name not in kind.settings]
     if not wrong:
         return None
     owners = {name: [each for each in kinds().values() if name in each.settings] for name in SETTINGS}
-    owner, *others = owners[wrong[0]]
-    named = wrong[:1] if others else [name for name in SETTINGS if owners[name] == [owner]]
-    return owner, " and ".join(SETTINGS[name] for name in named)
+    found = owners[wrong[0]]
+    named = wrong[:1] if len(found) > 1 else [name for name in SETTINGS if owners[name] == found]
+    about = [SETTINGS[name] for name in named if (name in NAMES) is (wrong[0] in NAMES)]
+    return found, " and ".join(dict.fromkeys(about))
+
+
+def titles_of(some: Iterable[Kind]) -> str:
+    """List what people call the events of some kinds.
+
+    >>> titles_of([kind_of("rdf"), kind_of("xml")])
+    'RDF and XML'
+    """
+    *most, last = (kind.title for kind in some)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def quoted(words: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from headgate.core.rooms import discover
-from headgate.core.values import find_name, flatten, fold
+from headgate.core.values import find_name, flatten, flatten_as, fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -32,10 +32,15 @@ N_TRIPLES = "application/n-triples"
 RDF_XML = "application/rdf+xml"
 JSON_LD = "application/ld+json"
 RSS = "application/rss+xml"
-RDF_TYPES = {"turtle": TURTLE, "nt": N_TRIPLES, "rdfxml": RDF_XML, "jsonld": JSON_LD, "rss": RSS}
+ATOM = "application/atom+xml"
+FEED_TYPES = {"rss": RSS, "atom": ATOM}
+"""The media types of feeds, by their short names: a document of each of them is an event for each item."""
+RDF_TYPES = {"turtle": TURTLE, "nt": N_TRIPLES, "rdfxml": RDF_XML, "jsonld": JSON_LD, **FEED_TYPES}
 """The media types of events that are RDF, by their short names."""
 XML = "application/xml"
 """The media type of events that are XML documents of any other kind."""
+XML_TYPES = {"xml": XML, **FEED_TYPES}
+"""The media types of events that are XML, by their short names."""
 ID = "id"
 """The field or column that holds the id, of events and of subscriptions."""
 SOURCE = "source"
@@ -50,10 +55,14 @@ TIME = "time"
 SECOND_MARK = "a byte order mark stands at the very start only, and once"
 """Why a second one is refused. Some readers of CSV, JSON and XML pass over it, and others do not."""
 
+EVENT_TIME = ("EVENT_TIME",)
+"""The path of an event's time among its attributes; those of records are folded, and have no capitals."""
+
 _Made = TypeVar("_Made")
 _KNOWN = {name: kind for short, kind in (*RDF_TYPES.items(), ("xml", XML)) for name in (short, kind)}
 _KNOWN["text/xml"] = XML
 _CHARSETS = ("", "utf-8", "utf8", "us-ascii")
+_WIDE_TYPES = frozenset(XML_TYPES.values())
 _MARKS = frozenset(
     spelled
     for name in (ID, SOURCE, DATA)
@@ -117,7 +126,27 @@ class Event:
 
     @cached_property
     def attributes(self) -> dict[Path, object]:
-        """List the values of a record by folded path."""
+        """List the values of a record by folded path, and its time if it has one (`EVENT_TIME`)."""
+        return self._with_time(flatten(self._record()))
+
+    def attributes_as(self, mark: str) -> dict[Path, object]:
+        r"""List the same by paths with a mark, for filters whose names mean something else.
+
+        >>> Event("e1", {"Age": 5, "age": 6}).attributes_as("\x01")
+        {('\x01Age',): 5, ('\x01age',): 6}
+        """
+        if not mark:
+            return self.attributes
+        # Of this event, which `once` is asked of.
+        return self.once(f"attributes{mark}", lambda _: self._with_time(flatten_as(self._record(), mark)))
+
+    def _with_time(self, found: dict[Path, object]) -> dict[Path, object]:
+        if self.time is not None:
+            found[EVENT_TIME] = self.time
+        return found
+
+    def _record(self) -> Mapping[str, object]:
+        """Return the data of a record; refuses any other event."""
         if self.content_type != JSON:
             raise EventError(
                 f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
@@ -125,7 +154,7 @@ class Event:
         if not isinstance(self.data, Mapping):
             found = "nothing" if self.data is None else type(self.data).__name__
             raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {found}")
-        return flatten(self.data)
+        return self.data
 
     def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:
         """Return what `make` makes of this event, made when it is first asked for under this key.
@@ -218,8 +247,8 @@ def media_type(name: str) -> str | None:
 
     >>> media_type("Text/Turtle; charset=UTF-8"), media_type("jsonld"), media_type("text/html")
     ('text/turtle', 'application/ld+json', None)
-    >>> media_type("text/xml"), media_type("application/atom+xml")
-    ('application/xml', 'application/xml')
+    >>> media_type("text/xml"), media_type("image/svg+xml"), media_type("atom")
+    ('application/xml', 'application/xml', 'application/atom+xml')
     """
     kind = _KNOWN.get(name)
     if kind is not None:
@@ -227,7 +256,7 @@ def media_type(name: str) -> str | None:
     head, *parameters = (part.strip() for part in name.casefold().split(";"))
     kind = _KNOWN.get(head) or (XML if "/" in head and head.endswith("+xml") else None)
     charsets = [part[8:].strip('"') for part in parameters if part.startswith("charset=")]
-    allowed = (*_CHARSETS, "utf-16") if kind == XML else _CHARSETS
+    allowed = (*_CHARSETS, "utf-16") if kind in _WIDE_TYPES else _CHARSETS
     return kind if all(charset in allowed for charset in charsets) else None
 
 

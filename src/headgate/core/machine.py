@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,8 @@ def cache_home() -> Path:
 
 def put_file(place: Path, data: bytes) -> None:
     """Put a file in place at once, whole; it is on the disk before this returns."""
-    beside = place.with_name(f".{place.name}.new")
+    # Another thread may be writing the same file.
+    beside = place.with_name(f".{place.name}.{os.getpid()}.{threading.get_ident()}.new")
     with naming(place):
         try:
             with beside.open("wb") as file:

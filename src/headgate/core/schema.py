@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import read_object
 from headgate.core.likeliest import likeliest
-from headgate.core.values import MAX_DECIMAL, Kind, dotted, fold
+from headgate.core.values import MAX_DECIMAL, Kind, below, dotted
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Type:
 
 @dataclass(frozen=True)
 class Schema:
-    """The types of all attributes, by folded path.
+    """The types of all attributes, by path; folded, unless names have a mark.
 
     >>> schema = Schema.from_json({"age": "int64", "user": {"city": "string"}})
     >>> str(schema.types[("user", "city")])
@@ -85,24 +85,24 @@ class Schema:
     types: Mapping[Path, Type]
 
     @classmethod
-    def from_json(cls, tree: Mapping[str, object]) -> Schema:
+    def from_json(cls, tree: Mapping[str, object], mark: str = "") -> Schema:
         """Read `{"age": "int64", "tags": "array<string>", "user": {"city": "string"}}`."""
         given: object = tree
         if not isinstance(given, Mapping):
             raise TableError(f"schema: {type(tree).__name__} is given: give a mapping of names and types")
         types: dict[Path, Type] = {}
-        _read(tree, (), types)
+        _read(tree, (), types, mark)
         return cls(types)
 
     @classmethod
-    def from_arrow(cls, schema: pa.Schema) -> Schema:
+    def from_arrow(cls, schema: pa.Schema, mark: str = "") -> Schema:
         """Take over the types of a table; columns of types we do not know count as objects."""
         given: object = schema
         if not hasattr(given, "pandas_metadata"):
             raise TableError(f"schema: {type(schema).__name__} is given: give the schema of an Arrow table")
         types: dict[Path, Type] = {}
         for field in schema:
-            _read_arrow(field, (), types)
+            _read_arrow(field, (), types, mark)
         return cls(types)
 
     def nearest(self, path: Path) -> str | None:
@@ -110,12 +110,12 @@ class Schema:
         return likeliest(dotted(path), map(dotted, self.types))
 
 
-def _read(tree: Mapping[Any, object], prefix: Path, types: dict[Path, Type]) -> None:
+def _read(tree: Mapping[Any, object], prefix: Path, types: dict[Path, Type], mark: str) -> None:
     for name, entry in tree.items():
         if not isinstance(name, str):
             raise TableError(f"schema: the name {name!r} is not text")
-        path = (*prefix, fold(name))
-        if path in types:
+        path = below(prefix, name, mark)
+        if path in types and not (isinstance(entry, dict) and types[path].kind is Kind.OBJECT and mark):
             raise TableError(
                 f"schema: attribute {dotted(path)} is given twice: names that differ in case only "
                 "are the same"
@@ -127,15 +127,15 @@ def _read(tree: Mapping[Any, object], prefix: Path, types: dict[Path, Type]) -> 
                 raise TableError(f"schema: attribute {dotted(path)}: {error}") from None
         elif isinstance(entry, dict):
             types[path] = Type(Kind.OBJECT)
-            _read(entry, path, types)
+            _read(entry, path, types, mark)
         else:
             raise TableError(
                 f"schema: attribute {dotted(path)} has {entry!r}: give a type's name or an object"
             )
 
 
-def _read_arrow(field: pa.Field[pa.DataType], prefix: Path, types: dict[Path, Type]) -> None:
-    path = (*prefix, fold(field.name))
+def _read_arrow(field: pa.Field[pa.DataType], prefix: Path, types: dict[Path, Type], mark: str) -> None:
+    path = below(prefix, field.name, mark)
     kind = arrow_kind(field.type)
     if kind is Kind.ARRAY:
         types[path] = Type(kind, arrow_kind(field.type.field(0).type))
@@ -145,7 +145,7 @@ def _read_arrow(field: pa.Field[pa.DataType], prefix: Path, types: dict[Path, Ty
 
     if is_struct(field.type):
         for child in field.type:
-            _read_arrow(child, path, types)
+            _read_arrow(child, path, types, mark)
 
 
 def arrow_kind(kind: pa.DataType) -> Kind:
@@ -190,6 +190,6 @@ def _arrow() -> tuple[tuple[Callable[[pa.DataType], bool], Kind], ...]:
 
 
 @lru_cache(maxsize=4)
-def read_schema(text: str) -> Schema:
-    """Read the types of attributes from JSON text."""
-    return Schema.from_json(read_object(text))
+def read_schema(text: str, mark: str = "") -> Schema:
+    """Read the types of attributes from JSON text, by paths with a mark."""
+    return Schema.from_json(read_object(text), mark)

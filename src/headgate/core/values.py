@@ -13,6 +13,14 @@
 
 Nested objects are reached by dotted names: `{"user": {"age": 5}}` has the attributes `user` (OBJECT)
 and `user.age` (INT). Names compare as in Spark, without regard to case.
+
+A set of filters may want names to mean something else (`records/names.py`). Then the parts of its paths begin
+with a mark, which says what, so that a path means the same wherever it is met:
+
+    (user, age)               in any case, a part for each object
+    (EXACT user, EXACT Age)   with its case
+    (JOINED user.age,)        in any case; a dot in a name is as good as one that goes into an object
+    (EXACT_JOINED user.Age,)  both
 """
 
 from __future__ import annotations
@@ -26,12 +34,18 @@ from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Scalar: TypeAlias = bool | int | float | Decimal | str | dt.datetime | None
 Value: TypeAlias = "Scalar | list[Value] | Mapping[str, Value]"
 Path: TypeAlias = tuple[str, ...]
 """A dotted name, folded: `User.Age` is `("user", "age")`."""
+
+EXACT, JOINED, EXACT_JOINED = "\x01", "\x02", "\x03"
+"""Marks at the start of a part of a path."""
+PRESENT = "\x04"
+"""The first part of what tells whether an event has an attribute: TRUE or FALSE."""
+MARKS = EXACT + JOINED + EXACT_JOINED
 
 MAX_DEPTH = 32
 """How deep objects may nest in an event, and arrays in an attribute."""
@@ -39,6 +53,7 @@ MAX_DEPTH = 32
 MAX_DECIMAL = 76
 """Digits of a decimal, before and after the point: those of Arrow's widest; Spark has 38."""
 
+_MARKED = frozenset(MARKS)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
@@ -105,13 +120,79 @@ def fold(name: str) -> str:
     return name.lower()
 
 
+def part_of(name: str) -> str:
+    """Return the part of a path that a written name stands for: folded, unless a mark says otherwise.
+
+    >>> part_of("Age"), part_of(EXACT + "Age") == EXACT + "Age"
+    ('age', True)
+    """
+    return name if name[:1] in _MARKED else name.lower()
+
+
+def marked(names: tuple[str, ...], mark: str) -> tuple[str, ...]:
+    r"""Write a mark before names; those that are joined become one.
+
+    >>> marked(("user", "Age"), EXACT), marked(("user", "Age"), JOINED)
+    (('\x01user', '\x01Age'), ('\x02user.age',))
+    """
+    if mark in (JOINED, EXACT_JOINED):
+        joined = ".".join(names)
+        return (mark + (joined if mark == EXACT_JOINED else fold(joined)),)
+    return tuple(mark + name for name in names) if mark else names
+
+
+def below(prefix: Path, name: str, mark: str) -> Path:
+    r"""Return the path of a name in the object of another path.
+
+    >>> below(("user",), "Age", ""), below((JOINED + "user",), "Age", JOINED)
+    (('user', 'age'), ('\x02user.age',))
+    """
+    if mark in (JOINED, EXACT_JOINED):
+        around = f"{prefix[0][1:]}." if prefix else ""
+        return (mark + around + (name if mark == EXACT_JOINED else fold(name)),)
+    return (*prefix, mark + name if mark else fold(name))
+
+
+def mark_of(paths: Iterable[Path]) -> str:
+    """Return the mark of paths, which is that of one set of filters; empty if there is none."""
+    for path in paths:
+        mark = path[-1][:1]
+        if mark in _MARKED:
+            return mark
+    return ""
+
+
+def same_name(part: str, name: str) -> bool:
+    """Tell whether a name is that of a part of a path, which is not joined.
+
+    >>> same_name("age", "Age"), same_name(EXACT + "age", "Age")
+    (True, False)
+    """
+    return part[1:] == name if part[:1] == EXACT else fold(name) == part
+
+
+def top_names(path: Path) -> set[str]:
+    """List the columns, folded, that an attribute may be in.
+
+    >>> top_names(("user", "age")), sorted(top_names((JOINED + "user.age",)))
+    ({'user'}, ['user', 'user.age'])
+    """
+    first = path[0]
+    if first[:1] not in _MARKED:
+        return {first}
+    pieces = fold(first[1:]).split(".")
+    if first[:1] == EXACT:
+        return {fold(first[1:])}
+    return {".".join(pieces[:end]) for end in range(1, len(pieces) + 1)}
+
+
 def find_name(path: Path, names: Sequence[str]) -> int | None:
     """Find the last name of a path among those of columns; refuse two of them that only case tells apart.
 
     >>> find_name(("age",), ["id", "Age"]), find_name(("sex",), ["id", "Age"])
     (1, None)
     """
-    found = [place for place, name in enumerate(names) if fold(name) == path[-1]]
+    found = [place for place, name in enumerate(names) if same_name(path[-1], name)]
     if len(found) > 1:
         raise EventError(
             f"the column {dotted(path)} is given twice: names that differ in case only are the same"
@@ -133,14 +214,16 @@ def flatten(data: Mapping[str, object]) -> dict[Path, object]:
     return flat
 
 
-def flatten_into(flat: dict[Path, object], data: Mapping[str, object], prefix: Path) -> None:
-    """Do the same for an object within a record, whose own path is given."""
+def flatten_into(
+    flat: dict[Path, object], data: Mapping[str, object], prefix: Path, part: Callable[[str], str] = fold
+) -> None:
+    """Do the same for an object within a record, whose own path is given; `part` makes one of a name."""
     if len(prefix) > MAX_DEPTH:
         raise EventError(f"attribute {dotted(prefix)}: objects nest deeper than {MAX_DEPTH}")
     for name, value in data.items():
         if not isinstance(name, str):
             raise EventError(f"the attribute name {name!r} is not text")
-        path = (*prefix, fold(name))
+        path = (*prefix, part(name))
         if path in flat:
             raise EventError(
                 f"attribute {dotted(path)} is given twice: names that differ in case only are the same"
@@ -148,7 +231,50 @@ def flatten_into(flat: dict[Path, object], data: Mapping[str, object], prefix: P
         check(value, path)
         flat[path] = value
         if type(value) is dict:
-            flatten_into(flat, value, path)
+            flatten_into(flat, value, path, part)
+
+
+def flatten_as(data: Mapping[str, object], mark: str) -> dict[Path, object]:
+    r"""List the attributes of a record by paths with a mark.
+
+    Where names are joined, `{"a.b": 1}` has an object `a`, as `{"a": {"b": 1}}` has.
+
+    >>> flatten_as({"Age": 5, "age": 6}, EXACT)
+    {('\x01Age',): 5, ('\x01age',): 6}
+    >>> flatten_as({"User.age": 5}, JOINED)
+    {('\x02user',): {}, ('\x02user.age',): 5}
+    """
+    flat: dict[Path, object] = {}
+    if mark in (JOINED, EXACT_JOINED):
+        _join_into(flat, data, "", mark, 1)
+    else:
+        flatten_into(flat, data, (), mark.__add__ if mark else fold)
+    return flat
+
+
+def _join_into(
+    flat: dict[Path, object], data: Mapping[str, object], prefix: str, mark: str, depth: int
+) -> None:
+    if depth > MAX_DEPTH + 1:
+        raise EventError(f"attribute {prefix[:-1]}: objects nest deeper than {MAX_DEPTH}")
+    for name, value in data.items():
+        if not isinstance(name, str):
+            raise EventError(f"the attribute name {name!r} is not text")
+        whole = prefix + (name if mark == EXACT_JOINED else fold(name))
+        for dot in (place for place in range(len(prefix), len(whole)) if whole[place] == "."):
+            above = flat.setdefault((mark + whole[:dot],), {})
+            if type(above) is not dict:
+                raise EventError(f"attribute {whole[:dot]} has a value, and {whole} goes into it: send one")
+        path = (mark + whole,)
+        check(value, path)
+        if path in flat and not (type(value) is dict and type(flat[path]) is dict):
+            raise EventError(
+                f"attribute {whole} is given twice: a dot in a name is as good as an object, "
+                + ("so send one" if mark == EXACT_JOINED else "and case does not tell names apart")
+            )
+        flat[path] = value
+        if type(value) is dict:
+            _join_into(flat, value, f"{whole}.", mark, depth + 1)
 
 
 def check(value: object, path: Path, depth: int = 0) -> None:
@@ -196,7 +322,7 @@ def _check_decimal(value: Decimal, path: Path) -> None:
 def dotted(path: Path) -> str:
     """Write a path as users do.
 
-    >>> dotted(("user", "age"))
-    'user.age'
+    >>> dotted(("user", "age")), dotted((EXACT + "user", EXACT + "Age"))
+    ('user.age', 'user.Age')
     """
-    return ".".join(path)
+    return ".".join([part[1:] if part[:1] in _MARKED else part for part in path])

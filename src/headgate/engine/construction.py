@@ -14,6 +14,7 @@ from headgate.contents.registry import (
     room_of_content,
     strange,
     titles,
+    titles_of,
 )
 from headgate.core.rooms import CLAUSES, GRAPH, RANKING
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
@@ -42,6 +43,9 @@ class Parts(NamedTuple):
     options: Any = None
     namespaces: Any = None
     unindexed: str | None = None
+    nulls: str | None = None
+    names: str | None = None
+    dots: str | None = None
 
     @property
     def filtered(self) -> list[Node | Edge]:
@@ -146,14 +150,17 @@ def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> 
         options=parts.options,
         namespaces=parts.namespaces,
         unindexed=parts.unindexed,
+        nulls=parts.nulls,
+        names=parts.names,
+        dots=parts.dots,
     )
     wrong = strange(kind_of(content), wanted)
     if wrong is None:
         return room_of_content(content, wanted)
-    owner, settings = wrong
+    owners, settings = wrong
     if content is None:
-        return owner.room(wanted)
+        return owners[0].room(wanted)
     raise SubscriptionError(
-        f"{settings} are for filters of {owner.title}, and these are {quoted(sorted(dialects))}: leave them "
-        "out, or give the filters their dialect"
+        f"{settings} are for filters of {titles_of(owners)}, and these are {quoted(sorted(dialects))}: leave "
+        "them out, or give the filters their dialect"
     )

@@ -114,6 +114,9 @@ class Engine(Queries, Updates):
         options: Options | None = None,
         namespaces: Mapping[str, str] | None = None,
         unindexed: str | None = None,
+        nulls: str | None = None,
+        names: str | None = None,
+        dots: str | None = None,
         on_error: str = RAISE,
     ) -> Engine:
         """Index subscriptions; with nodes, they hang in the graph of these and the edges.
@@ -123,7 +126,10 @@ class Engine(Queries, Updates):
 
         The dialects of the filters say whether they look at records, at XML or at RDF. Those of RDF may have
         a `taxonomy` and `options`, those of XML `namespaces` by prefix, and both `unindexed="allow"` for
-        filters that must be evaluated for every event.
+        filters that must be evaluated for every event. Those of records may say what names mean:
+        `nulls="told"` tells null from missing, `names="exact"` tells names apart by their case, and
+        `dots="name"` takes a dot for part of a name, or `dots="either"` for that or for one that goes into an
+        object.
 
         A subscription that is refused is told with its id. With `on_error="collect"` the engine is built of
         the others, and lists those that were refused, with their reasons, as `refused`.
@@ -137,7 +143,9 @@ class Engine(Queries, Updates):
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
-        parts = construction.Parts(places, joined, taxonomy, options, namespaces, unindexed)
+        parts = construction.Parts(
+            places, joined, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        )
         given = [each for each in rows if not isinstance(each, RefusedSubscription)]
         try:
             return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())

@@ -10,24 +10,35 @@ pandas and Polars do. All else is refused, in the words of whoever gave it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headgate.core.arguments import listed, told, usable_id, with_article
-from headgate.core.event import ID, JSON, SOURCE, Event, is_plain, read_object
+from headgate.core.event import (
+    CONTENT_TYPE,
+    FEED_TYPES,
+    ID,
+    JSON,
+    SOURCE,
+    Event,
+    is_plain,
+    media_type,
+    read_object,
+)
 from headgate.core.subscription import Subscription
-from headgate.core.values import fold
+from headgate.core.values import find_name, fold
 from headgate.engine.native import native_row, plain
 from headgate.engine.refusals import RefusedSubscription
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
+    from headgate.contents.kind import Kind
     from headgate.core.event import Id
     from headgate.engine.backend import Column, Events
 
@@ -119,6 +130,45 @@ def events_of(given: object) -> list[Event]:
     if _is_table(given):
         given = _table(given, EventError).to_pylist()
     return [event_of(each, row) for row, each in enumerate(listed(given, "events", EventError, _EVENTS))]
+
+
+FEEDS = frozenset(FEED_TYPES.values())
+
+
+def items_of(event: Event, kind: Kind) -> list[Event]:
+    """List the events of a document: the items of a feed that is not read yet, else the event itself."""
+    taken = event.content_type in FEEDS and event.content_type in kind.types.values()
+    if not taken or not isinstance(event.data, str | bytes):
+        return [event]
+    (read,) = kind.read([event])
+    if isinstance(read, EventError):
+        raise EventError(f"event {event.id!r}: {read}")
+    return list(read.events)
+
+
+def with_items(asked: Iterable[tuple[Events, Column]], kind: Kind) -> Iterator[tuple[Events, Column]]:
+    """Put the items of feeds in their place, each with its id."""
+    for events, ids in asked:
+        if not has_feeds(events, kind):
+            yield events, ids
+            continue
+        given: Any = events
+        if not isinstance(given, Sequence):
+            rows: Any = zip(given.to_pylist(), ids.to_pylist(), strict=True)
+            given = [event_of(row, identity) for row, identity in rows]
+        found = [item for event in given for item in items_of(event, kind)]
+        yield found, _ids([event.id for event in found])
+
+
+def has_feeds(events: Events, kind: Kind) -> bool:
+    """Tell whether there are feeds among events, and filters that look at them."""
+    if FEEDS.isdisjoint(kind.types.values()):
+        return False
+    if isinstance(events, Sequence):
+        return any(event.content_type in FEEDS for event in events)
+    place = find_name((CONTENT_TYPE,), events.schema.names)
+    types = () if place is None else events.column(place).unique().to_pylist()
+    return any(isinstance(name, str) and media_type(name) in FEEDS for name in types)
 
 
 def asked_of(given: object) -> Iterator[tuple[Events, Column]]:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import check_k, read_factors
-from headgate.engine.inputs import asked_of, event_of, id_of
+from headgate.engine.inputs import (
+    FEEDS,
+    asked_of,
+    event_of,
+    events_of,
+    has_feeds,
+    id_of,
+    items_of,
+    with_items,
+)
 from headgate.engine.question import Top, checked_column
 from headgate.engine.threads import check_threads
 from headgate.errors import SubscriptionError
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from headgate.contents.kind import Kind
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Backend
@@ -61,8 +71,26 @@ class Queries:
 
     # Asking about one event
 
+    def read(self, event: AnyEvent) -> list[Event]:
+        """Read a document into the events that it holds: one for each item of a feed, else itself.
+
+        >>> from headgate import Engine, Event
+        >>> engine = Engine.build([{"id": "s1", "filter": "//item[title = 'A']", "dialect": "xpath"}])
+        >>> feed = "<rss><channel><item><title>A</title></item><item><title>B</title></item></channel></rss>"
+        >>> items = engine.read(Event("news", feed, content_type="rss"))
+        >>> [item.id for item in items], engine.match_events(items)
+        (['news#1', 'news#2'], [['s1'], []])
+        """
+        return items_of(event_of(event), self._kind)
+
+    @property
+    def _kind(self) -> Kind:
+        return kind_of(self.backend.room.room_name)
+
     def match(self, event: AnyEvent) -> list[Id]:
         """List the subscriptions that get an event, sorted; JSON is as good as a mapping.
+
+        A feed goes to those that get one of its items; `match_batch` and `read` tell which.
 
         >>> from headgate import Engine
         >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20"}])
@@ -70,6 +98,12 @@ class Queries:
         (['s1', 's2'], ['s2'])
         """
         given = event_of(event)
+        if given.content_type in FEEDS and isinstance(given.data, str | bytes):
+            found: set[Any] = {each for item in self.read(given) for each in self._match(item)}
+            return sorted(found)
+        return self._match(given)
+
+    def _match(self, given: Event) -> list[Id]:
         if self._statistics is None:
             return self.backend.match(given)
         return self._statistics.match(self.backend, given, lambda: self.backend.match(given))
@@ -184,8 +218,9 @@ class Queries:
     def match_batch(self, events: Any, *, threads: int = 1, results: bool | int = False) -> pa.Table:
         """Match a table of events, or a list: (event_id, subscription_id), in the order of the events.
 
-        Rows without an `id` have the number of their row. In a graph the column `source` names nodes. Several
-        `threads` share the index, and give the same table.
+        Rows without an `id` have the number of their row; the n-th item of a feed has the id of the feed with
+        `#n` behind it. In a graph the column `source` names nodes. Several `threads` share the index, and
+        give the same table.
 
         With `results` there are also the columns `results`, what each match gives (a list of maps: the
         bindings of RDF, the tuples of XML, nothing of records), and `complete`, whether that is all. It is
@@ -202,10 +237,13 @@ class Queries:
         from headgate.engine.answers import table_of
 
         limit = read_limit(results)
-        return table_of(self.backend, asked_of(events), None, self._statistics, check_threads(threads), limit)
+        given = with_items(asked_of(events), self._kind)
+        return table_of(self.backend, given, None, self._statistics, check_threads(threads), limit)
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
+
+        A feed goes to those that get one of its items.
 
         >>> from headgate import Engine
         >>> engine = Engine.build([{"id": "s1", "filter": "age > 30"}, {"id": "s2", "filter": "age > 20"}])
@@ -214,7 +252,17 @@ class Queries:
         """
         from headgate.engine.answers import lists_of
 
-        return lists_of(self.backend, asked_of(events), self._statistics)
+        kind = self._kind
+        if FEEDS.isdisjoint(kind.types.values()):
+            return lists_of(self.backend, asked_of(events), self._statistics)
+        parts = [*asked_of(events)]
+        if not any(has_feeds(part, kind) for part, _ in parts):
+            return lists_of(self.backend, parts, self._statistics)
+        several = [items_of(event, kind) for event in events_of(events)]
+        items: list[Event] = [item for each in several for item in each]
+        found = iter(lists_of(self.backend, asked_of(items), self._statistics))
+        joined: list[set[Any]] = [{each for _ in own for each in next(found)} for own in several]
+        return [sorted(each) for each in joined]
 
     def top_batch(
         self,
@@ -248,6 +296,6 @@ class Queries:
         from headgate.engine.answers import table_of
 
         asked = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
-        given = asked_of(events) if k else ()
+        given = with_items(asked_of(events), self._kind) if k else ()
         limit = read_limit(results)
         return table_of(self.backend, given, asked, self._statistics, check_threads(threads), limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, JSON, SOURCE
+from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
 from headgate.core.likeliest import likeliest
 from headgate.core.values import dotted
 from headgate.errors import SubscriptionError
@@ -36,7 +36,11 @@ def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unkno
             "attributes"
         )
     in_filters = {name for content in backend.contents for name in getattr(content, "attributes", ())}
-    in_events = {dotted(path) for events, _ in asked for path in _paths(events)}
+    mark = next(filter(None, map(_mark, backend.contents)), "")
+    in_events = {dotted(path) for events, _ in asked for path in _paths(events, mark)}
+    if dotted(EVENT_TIME) in in_events:
+        # The time of an event stands for its attribute `time` in `:event_time`.
+        in_events = in_events - {dotted(EVENT_TIME)} | in_filters & {TIME}
     seen = {_upper for name in in_filters for _upper in _uppers(name)} | {ID, SOURCE}
     return Unknown(
         {name: likeliest(name, in_filters) for name in sorted(in_events - seen)},
@@ -44,12 +48,19 @@ def find_unknown(backend: Backend, asked: Iterable[tuple[Events, Any]]) -> Unkno
     )
 
 
-def _paths(events: Any) -> Iterable[Path]:
+def _mark(content: Any) -> str:
+    """Return what stands before names to filters, see `core/values.py`."""
+    several = (member.content for member in getattr(content, "members", ()))
+    settings = (getattr(each, "settings", None) for each in (content, *several))
+    return next(filter(None, (getattr(each, "mark", "") for each in settings)), "")
+
+
+def _paths(events: Any, mark: str) -> Iterable[Path]:
     from headgate.core.schema import Schema
 
     if hasattr(events, "schema"):
-        return Schema.from_arrow(events.schema).types
-    return {path for event in events if event.content_type == JSON for path in event.attributes}
+        return Schema.from_arrow(events.schema, mark).types
+    return {path for event in events if event.content_type == JSON for path in event.attributes_as(mark)}
 
 
 def _uppers(name: str) -> Iterable[str]:

@@ -58,6 +58,9 @@ def compile_subscriptions(
     options: Options | None = None,
     namespaces: Mapping[str, str] | None = None,
     unindexed: str | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
@@ -65,7 +68,9 @@ def compile_subscriptions(
     quiet: bool = False,
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
+    wanted = FilterSettings(
+        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+    )
     sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     log = contained(changes)
@@ -145,6 +150,9 @@ def compile_graph(
     options: Options | None = None,
     namespaces: Mapping[str, str] | None = None,
     unindexed: str | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
@@ -152,7 +160,9 @@ def compile_graph(
     quiet: bool = False,
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
+    wanted = FilterSettings(
+        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+    )
     places = tables.places
     sharding = sharding or Sharding.of(shards)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)

@@ -11,12 +11,15 @@ from headgate.errors import FilterError, SubscriptionError
 from headgate.records.importers.registry import convert as to_sql
 from headgate.records.importers.rows import row_of, rows_in
 from headgate.records.language.parse import parse_filter
+from headgate.records.names import USUAL, plain_text
 from headgate.tables import packed
 from headgate.tables.lines import BROKEN, VALUE, read_lines
 from headgate.tables.places import Format, check_input, check_output, local, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from headgate.records.names import NameSettings
 
 
 class Converted(NamedTuple):
@@ -26,8 +29,13 @@ class Converted(NamedTuple):
     rejected: int
 
 
-def convert(subscriptions: str, dialect: str, output: str, rejected: str) -> Converted:
-    """Convert the filters of a table: subscriptions go to one table, refused rows with reasons to another."""
+def convert(
+    subscriptions: str, dialect: str, output: str, rejected: str, settings: NameSettings = USUAL
+) -> Converted:
+    """Convert the filters of a table: subscriptions go to one table, refused rows with reasons to another.
+
+    `settings` are those that the subscriptions will be compiled with.
+    """
     for path in (output, rejected):
         if check_output(path) is not Format.JSONL:
             raise SubscriptionError(f"{path}: what is converted is written as JSON lines: name it .jsonl")
@@ -36,7 +44,7 @@ def convert(subscriptions: str, dialect: str, output: str, rejected: str) -> Con
         for number, given in enumerate(_rows(subscriptions), 1):
             try:
                 row = row_of(given, dialect)
-                sql = to_sql(row.filter, dialect)
+                sql = to_sql(row.filter, dialect, settings)
                 parse_filter(sql)
             except (FilterError, SubscriptionError) as error:
                 place = error.position if isinstance(error, FilterError) else None
@@ -46,7 +54,7 @@ def convert(subscriptions: str, dialect: str, output: str, rejected: str) -> Con
                 refuse({**found, "value": given})
                 refused += 1
             else:
-                write({"id": row.id, "filter": sql, **row.others})
+                write({"id": row.id, "filter": plain_text(sql), **row.others})
                 done += 1
     return Converted(done, refused)
 

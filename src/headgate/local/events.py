@@ -15,10 +15,10 @@ from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
 from headgate.core.id_types import are_whole
-from headgate.core.values import dotted, fold
+from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, fold, same_name, top_names
 from headgate.errors import EventError, TableError
 from headgate.local.json_columns import columns_of
-from headgate.records.events.columns import BatchColumns, EventColumns
+from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.choosing import SAMPLE
 from headgate.tables.csv_text import read_csv, typed
@@ -106,12 +106,14 @@ def read_sample(path: str) -> Columns:
     form = check_input(path)
     if form is Format.JSONL:
         found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
-        return EventColumns([event.attributes for event in found if isinstance(event, Event)])
+        return GivenColumns([event for event in found if isinstance(event, Event)])
     table = read_columns(path).slice(0, SAMPLE).combine_chunks()
     return BatchColumns(_one_batch(table))
 
 
-def first_events(path: str, content: str, content_type: str | None, most: int) -> tuple[list[Event], int]:
+def first_events(
+    path: str, content: str, content_type: str | None, most: int, mark: str = ""
+) -> tuple[list[Event], int]:
     """Read the first events of a table, or documents, as Python values; and count what is none of them."""
     kind = kind_of(content)
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
@@ -122,7 +124,7 @@ def first_events(path: str, content: str, content_type: str | None, most: int) -
         return events[:most], len(table.refused)
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
-        read = [read_event(line) for line in json_lines_of(path)[:most]]
+        read = [read_event(line, mark) for line in json_lines_of(path)[:most]]
     else:
         columns, broken = _columns(path, form, (ID,))
         check_columns(columns.column_names, path, ID)
@@ -160,7 +162,7 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         judge = None if sources is None else sources.of_events
-        rows = list(read_rows(read_lines(path), LINES, target.content, judge))
+        rows = list(read_rows(read_lines(path), LINES, target.content, judge, target.mark))
         texts = sum(each.texts for each in rows)
         refused = [pair for each in rows for pair in each.refused]
         return EventTable(rows, refused, "string" if texts else "long")
@@ -174,13 +176,13 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     if not table.column_names:
         return EventTable([], refused, "string")
     check_columns(table.column_names, path, *wanted)
-    needed = {attribute[0] for attribute in target.attributes} | set(wanted)
+    needed = {name for attribute in target.attributes for name in top_names(attribute)} | set(wanted)
     table = _of_texts(table, needed, refused)
     table, id_type = _with_ids(table, path, form, refused)
     if sources is not None:
         table = _from_nodes(table, path, sources, refused)
     unknown = _check_types(table.schema, path, target)
-    meant = meant_by(unknown, map(dotted, _paths(table.schema)))
+    meant = meant_by(unknown, map(dotted, _paths(table.schema, target.mark)))
     table = table.select([name for name in table.column_names if fold(name) in needed])
     rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
     if not table.num_rows:
@@ -294,26 +296,44 @@ def _check_types(schema: pa.Schema, path: str, target: Target) -> tuple[str, ...
     return tuple(sorted(unknown))
 
 
-def _paths(fields: Iterable[pa.Field[Any]], prefix: Attribute = ()) -> Iterator[Attribute]:
+def _paths(fields: Iterable[pa.Field[Any]], mark: str, prefix: Attribute = ()) -> Iterator[Attribute]:
     """List the attributes of a table, nested ones included."""
     for each in fields:
-        path = (*prefix, fold(each.name))
+        path = below(prefix, each.name, mark)
         yield path
         if isinstance(each.type, pa.StructType):
-            yield from _paths(each.type, path)
+            yield from _paths(each.type, mark, path)
 
 
 def _find(schema: pa.Schema, attribute: Attribute) -> pa.DataType | None:
     kind: Any = schema
+    if attribute[0][:1] in (JOINED, EXACT_JOINED):
+        return _find_joined(list(schema), attribute[0][0], attribute)
     for name in attribute:
         fields = list(kind) if isinstance(kind, pa.Schema | pa.StructType) else []
         if isinstance(kind, pa.MapType):
             return kind
-        found = next((field for field in fields if fold(field.name) == name), None)
+        found = next((field for field in fields if same_name(name, field.name)), None)
         if found is None:
             return None
         kind = found.type
     return None if isinstance(kind, pa.Schema) else kind
+
+
+def _find_joined(
+    fields: Iterable[pa.Field[Any]], mark: str, attribute: Attribute, prefix: Attribute = ()
+) -> pa.DataType | None:
+    """Find the type of a name whose dots may be its own, or go into structs."""
+    for each in fields:
+        path = below(prefix, each.name, mark)
+        kind: pa.DataType = each.type
+        if path == attribute:
+            return kind
+        inside = attribute[0].startswith(f"{path[0]}.") and isinstance(kind, pa.StructType)
+        found = _find_joined(each.type, mark, attribute, path) if inside else None
+        if found is not None:
+            return found
+    return None
 
 
 def _usual(kind: pa.DataType) -> bool:

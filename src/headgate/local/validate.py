@@ -12,6 +12,7 @@ from headgate.backtest.checking import Filed, FilterCheck, check_compiled, refus
 from headgate.core.event import ID
 from headgate.local.compile import contents_for, has_any, read_table
 from headgate.local.events import first_events
+from headgate.records.names import NameSettings
 from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
 from headgate.tables.accepted import number_rows, take_filters
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
@@ -61,13 +62,14 @@ def validate(
 ) -> Validation:
     """Check the filters of a table of subscriptions, or of the tables of a graph; `places` by their names."""
     contents = contents_for(wanted, list(places.values()))
+    mark = NameSettings.of(vars(wanted)).mark
     read = _read_graph if NODES in places else _read_subscriptions
     read_filters = read(places, wanted, contents)
     given: list[Event] = []
     bad = 0
     if events is not None:
-        given, bad = first_events(events, contents.name, content_type, EVENTS)
-    found = check_compiled(contents, read_filters, given)
+        given, bad = first_events(events, contents.name, content_type, EVENTS, mark)
+    found = check_compiled(contents, read_filters, given, mark)
     return Validation((*read_filters.refused, *found), contents.name, len(given) if events else None, bad)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, Results, in_order
 from headgate.core.arguments import told
-from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
+from headgate.core.event import ATOM, FEED_TYPES, JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, TURTLE
 from headgate.core.rooms import RDF
 from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import EventError, FilterError, PlanError, SubscriptionError, TaxonomyError
@@ -43,6 +43,7 @@ class Rdf(Kind):
         ".xml": RDF_XML,
         ".jsonld": JSON_LD,
         ".rss": RSS,
+        ".atom": ATOM,
     }
     settings = frozenset({"taxonomy", "options", "unindexed"})
     options = {  # noqa: RUF012 -- never changed
@@ -76,41 +77,29 @@ class Rdf(Kind):
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
-        from headgate.rdf.events.feeds import read_all
+        from headgate.rdf.events.documents import read_all
 
         return read_all(events)
 
     def pack(self, event: Event) -> bytes:
         """Write the graph of an event."""
-        from headgate.rdf.events.feeds import pack
+        from headgate.rdf.events.documents import pack
 
         return pack(event.data)
 
     def unpack(self, packed: bytes) -> tuple[Graph, str]:
         """Return the graph of an event."""
-        from headgate.rdf.events.feeds import unpack
+        from headgate.rdf.events.documents import unpack
 
         return unpack(packed), N_TRIPLES
 
     def kept(self, given: Event, event: Event) -> tuple[str | bytes, str]:
         """Return the text of an event: as it came, or an item of a feed as N-Triples."""
-        if given.content_type != RSS:
+        if given.content_type not in FEED_TYPES.values():
             return given.data, given.content_type
         from headgate.rdf.events.triples import write_lines
 
         return write_lines(event.data), N_TRIPLES
-
-    def one(self, event: Event, item: int | None) -> Event:
-        """Choose an item of a feed."""
-        if event.content_type != RSS:
-            return event
-        from headgate.rdf.events.feeds import read_feed
-
-        items = read_feed(event).items
-        which = 1 if item is None and len(items) == 1 else item
-        if which is None or which > len(items):
-            raise EventError(f"the feed has {len(items):,} items: say with --item which of them is the event")
-        return items[which - 1]
 
     def shown(self, event: Event) -> Event:
         """Return an event as N-Triples."""
@@ -121,7 +110,7 @@ class Rdf(Kind):
 
     def close(self) -> None:
         """End the processes that parse and evaluate."""
-        from headgate.rdf.events.feeds import READER
+        from headgate.rdf.events.documents import READER
         from headgate.rdf.whole.evaluator import EVALUATOR
 
         READER.close()

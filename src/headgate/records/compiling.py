@@ -17,16 +17,19 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.schema import Type, read_schema
 from headgate.core.subscription import SQL
-from headgate.core.values import Kind, dotted
+from headgate.core.values import MARKS, PRESENT, Kind, dotted
 from headgate.errors import FilterError
-from headgate.records.computed import LOWER, sources
+from headgate.records.computed import LOWER, shown, sources
 from headgate.records.expressions import types
 from headgate.records.index.index import RecordIndex
+from headgate.records.index.room import room_of
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import HasWord, IsNull, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import expand_between, resolve_nulls
+from headgate.records.language.splitting import split
+from headgate.records.names import USUAL, plain_text
 from headgate.records.programs.binding import Binder, compile_filters, parse_text
 from headgate.records.programs.leaves import Facet, GlobLeaf, Quantifier
 from headgate.records.programs.lowering import lower
@@ -45,7 +48,9 @@ if TYPE_CHECKING:
     from headgate.core.values import Path as Attribute
     from headgate.records.events.columns import Columns
     from headgate.records.expressions.expression import Expression as Computed
+    from headgate.records.index.room import RecordRoom
     from headgate.records.language.model import Expression, Predicate
+    from headgate.records.names import NameSettings
 
 
 _STRING = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
@@ -88,10 +93,12 @@ def check_types(expression: Expression, schema: Schema, text: str) -> None:
             _check_computed(predicate, predicate.attribute.expression, schema, text)
             continue
         path = predicate.attribute.path
+        if path[0] == PRESENT:
+            continue
         found = schema.types[path]
         for part in predicates(resolve_nulls(expand_between(predicate))):
             if not _able(part, found):
-                reason = f"{dotted(path)} is {found}, so {print_filter(part)} can never hold"
+                reason = f"{dotted(path)} is {found}, so {plain_text(print_filter(part))} can never hold"
                 raise FilterError(reason, text, _place(path, seen[path], text))
 
 
@@ -121,7 +128,7 @@ _KINDS_OF = {
 
 def _check_computed(predicate: Predicate, computed: Computed, schema: Schema, text: str) -> None:
     """Refuse an expression that the types of a schema make NULL, or what can never hold of it."""
-    given = [schema.types[path] for path in computed.attributes]
+    given = [Type(Kind.BOOL) if path[0] == PRESENT else schema.types[path] for path in computed.attributes]
     if any((each.element if each.kind is Kind.ARRAY else each.kind) not in _TYPES for each in given):
         return
     kinds = tuple(
@@ -130,15 +137,15 @@ def _check_computed(predicate: Predicate, computed: Computed, schema: Schema, te
     )
     form = computed.form_of(kinds)
     listed = ", ".join(
-        f"{dotted(path)} is {each}" for path, each in zip(computed.attributes, given, strict=True)
+        f"{shown(path)} is {each}" for path, each in zip(computed.attributes, given, strict=True)
     )
     if form.refused:
-        raise FilterError(f"{listed}, and {form.refused}: {computed.text}", text, None)
+        raise FilterError(f"{listed}, and {form.refused}: {plain_text(computed.text)}", text, None)
     kind = _KINDS_OF[form.type.name]
     element = None if form.type.element is None else _KINDS_OF[form.type.element.name]
     for part in predicates(resolve_nulls(expand_between(predicate))):
         if kind is not Kind.NULL and not _able(part, Type(kind, element)):
-            raise FilterError(f"{listed}, so {print_filter(part)} can never hold", text, None)
+            raise FilterError(f"{listed}, so {plain_text(print_filter(part))} can never hold", text, None)
 
 
 def _place(path: Attribute, count: int, text: str) -> int | None:
@@ -146,7 +153,8 @@ def _place(path: Attribute, count: int, text: str) -> int | None:
 
     Nor in a function of forall, whose variable may have the same name.
     """
-    names = (rf"(?:{re.escape(name)}|`{re.escape(name.replace('`', '``'))}`)" for name in path)
+    parts = [part[1:] if part[:1] in MARKS else part for part in path]
+    names = (rf"(?:{re.escape(name)}|`{re.escape(name.replace('`', '``'))}`)" for name in parts)
     dotted_name = r"\s*\.\s*".join(names)
     pattern = rf"{_STRING}|{_LAMBDA}|(?<![\w.`])({dotted_name})(?![\w`]|\s*\.)"
     places = [found.start(1) for found in re.finditer(pattern, text, re.IGNORECASE | re.DOTALL) if found[1]]
@@ -226,16 +234,17 @@ def from_bytes(data: bytes | memoryview) -> Programs:
 class RecordWriter:
     """Lays the programs of filters one behind another, checked against a schema if there is one."""
 
-    def __init__(self, schema: str | None) -> None:
+    def __init__(self, schema: str | None, settings: NameSettings = USUAL) -> None:
         self._schema = schema
+        self._settings = settings
         self._binder = Binder()
 
     def add(self, text: str, dialect: str) -> str:
         """Compile the next filter and return it as SQL."""
-        sql = to_sql(text, dialect)
+        sql = to_sql(text, dialect, self._settings)
         if self._schema is not None:
             # Places are those in the text as written: its names stand there as well.
-            check_types(parse_text(sql), read_schema(self._schema), text)
+            check_types(parse_text(sql), read_schema(self._schema, self._settings.mark), text)
         self._binder.add(sql)
         return sql
 
@@ -246,24 +255,25 @@ class RecordWriter:
 
 @dataclass(frozen=True)
 class RecordWriters:
-    """What workers need for filters of records: the schema, as JSON."""
+    """What workers need for filters of records: the schema, as JSON, and what names mean."""
 
     schema: str | None = None
     dialect: str = SQL
+    settings: NameSettings = USUAL
 
     def writer(self, *, checked: bool = True) -> RecordWriter:
         """Begin."""
-        return RecordWriter(self.schema if checked else None)
+        return RecordWriter(self.schema if checked else None, self.settings)
 
     def clauses(self, text: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
-        return RecordIndex.clauses(text)
+        return split(text, SQL, self.settings)
 
     def scoring(self, text: str) -> Scoring:
         """Parse a score that is an expression."""
         from headgate.records.scoring import parse_score
 
-        return parse_score(text)
+        return parse_score(text, self.settings)
 
 
 @dataclass(frozen=True)
@@ -272,6 +282,7 @@ class RecordCompiledFilters:
 
     programs: Programs
     sample: Columns | None = None
+    settings: NameSettings = USUAL
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -288,7 +299,9 @@ class RecordCompiledFilters:
 
     def index(self, ids: Ids, texts: TextPool) -> RecordIndex:
         """Index them, in the order of their ids."""
-        return RecordIndex.from_programs(ids, texts, self.programs, sample=self.sample)
+        return RecordIndex.from_programs(
+            ids, texts, self.programs, sample=self.sample, settings=self.settings
+        )
 
 
 @dataclass(frozen=True)
@@ -313,19 +326,24 @@ class RecordContents:
 
     schema: str | None = None
     sample: Columns | None = None
+    settings: NameSettings = USUAL
     name: str = RECORDS
-    room: type[RecordIndex] = RecordIndex
+
+    @property
+    def room(self) -> type[RecordIndex] | RecordRoom:
+        """Return what builds and opens indexes."""
+        return room_of(self.settings)
 
     @property
     def writers(self) -> RecordWriters:
         """Return what workers need."""
-        return RecordWriters(self.schema)
+        return RecordWriters(self.schema, settings=self.settings)
 
     def file(self, parts: Sequence[memoryview]) -> tuple[RecordCompiledFilters, NDArray[np.int64]]:
         """Lay programs one behind another."""
         programs = [from_bytes(part) for part in parts]
         counts = np.array([each.filters for each in programs], np.int64)
-        return RecordCompiledFilters(concatenate(programs), self.sample), counts
+        return RecordCompiledFilters(concatenate(programs), self.sample, self.settings), counts
 
     def finder(self, path: Attribute | None) -> RecordFinder:
         """Return what finds the keys of filters."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordContents
     from headgate.records.index.index import RecordIndex
+    from headgate.records.index.room import RecordRoom
+    from headgate.records.names import NameSettings
 
 
 class Records(Kind):
@@ -28,20 +30,51 @@ class Records(Kind):
     name = RECORDS
     title = "records"
     dialects = (SQL, LABELS, *FOREIGN)
-    settings = frozenset({"schema", "sample"})
+    settings = frozenset({"schema", "sample", "nulls", "names", "dots"})
+    options = {"nulls": "--nulls", "names": "--names", "dots": "--dots"}  # noqa: RUF012 -- never changed
 
-    def room(self, wanted: FilterSettings | None = None) -> type[RecordIndex]:
+    def plain(self, text: str) -> str:
+        """Return a filter without the marks of its names."""
+        from headgate.records.names import plain_text
+
+        return plain_text(text)
+
+    def room(self, wanted: FilterSettings | None = None) -> type[RecordIndex] | RecordRoom:
         """Return what builds and opens indexes: a schema is for compiling only."""
-        del wanted
-        from headgate.records.index.index import RecordIndex
+        from headgate.records.index.room import room_of
 
-        return RecordIndex
+        return room_of(_settings(wanted))
+
+    def room_at(self, path: Path) -> type[RecordIndex] | RecordRoom:
+        """Return what opens a snapshot, with the names that it was built with."""
+        from headgate.records.index.room import room_of
+
+        return room_of(self._settings_at(path))
+
+    def mark_at(self, path: Path) -> str:
+        """Return what stands before names to the filters of a snapshot."""
+        return self._settings_at(path).mark
+
+    @staticmethod
+    def _settings_at(path: Path) -> NameSettings:
+        from headgate.contents.protocol import filters_in
+        from headgate.core.rooms import CLAUSES
+        from headgate.core.snapshot import is_snapshot, open_snapshot
+        from headgate.core.versions.current import resolved
+        from headgate.records.index.live import MEANING
+        from headgate.records.names import NameSettings
+
+        clauses = resolved(path) / CLAUSES
+        places = filters_in(clauses if is_snapshot(clauses) else path, RECORDS)
+        said = (open_snapshot(each, RECORDS, verify=False).about.get(MEANING) for each in places[:1])
+        return NameSettings.of(next(said, None))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RecordContents:
         """Return what compiles tables of filters."""
         from headgate.records.compiling import RecordContents
 
-        return RecordContents(wanted.schema, None if wanted.sample is None else read_sample(wanted.sample))
+        sample = None if wanted.sample is None else read_sample(wanted.sample)
+        return RecordContents(wanted.schema, sample, _settings(wanted))
 
     def check_filter(self, text: str, dialect: str) -> None:
         """Refuse a bad filter."""
@@ -71,10 +104,10 @@ class Records(Kind):
     def access(self, contents: Contents, filed: Any, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; a sample of events decides it, too."""
         del contents
-        from headgate.records.events.columns import EventColumns
+        from headgate.records.events.columns import GivenColumns
         from headgate.records.explain.access import find_access
 
-        columns = EventColumns([event.attributes for event in events]) if events else None
+        columns = GivenColumns(events) if events else None
         return find_access(filed.programs, columns)
 
     def views(
@@ -97,6 +130,13 @@ class Records(Kind):
 
         base = Base.open(path, verify=True)
         return base.ids, RecordViews.build(in_order(base.filters.texts(), order), carries or ROW)
+
+
+def _settings(wanted: FilterSettings | None) -> NameSettings:
+    """Return what is said of names; refuses what means nothing."""
+    from headgate.records.names import NameSettings
+
+    return NameSettings.of(None if wanted is None else vars(wanted))
 
 
 KIND = Records()

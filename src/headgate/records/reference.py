@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.core.text.words import words
 from headgate.core.values import Kind, kind_of, micros
-from headgate.records.computed import LOWER, text_form
+from headgate.records.computed import LOWER, text_form, value_of
 from headgate.records.language.model import (
     MOMENTS,
     NULL,
@@ -88,7 +88,7 @@ def evaluate(expression: Expression, attributes: Mapping[Path, object]) -> bool 
         case Constant(constant):
             return constant
     attribute = expression.attribute
-    value = attributes.get(attribute.path)
+    value = value_of(attribute.path, attributes)
     if attribute.expression is not None:
         value = attribute.expression.of_attributes(attributes)
     elif attribute.function == LOWER:

@@ -17,12 +17,15 @@ import pyarrow as pa
 from headgate.contents.scores import NEGATE, NUMBER, OPERATIONS, TERM, Form, Scoring, Step
 from headgate.core.event import JSON
 from headgate.core.ranks import double
+from headgate.core.values import mark_of
 from headgate.errors import FilterError
-from headgate.records.events.columns import find_column, python_values
+from headgate.records.events.columns import BatchColumns, python_values
 from headgate.records.expressions.expression import Expression
 from headgate.records.expressions.model import Call, Name, Value
+from headgate.records.expressions.parse import parse_node
 from headgate.records.expressions.printing import print_node
 from headgate.records.language.model import NUMBERS
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,11 +35,12 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.records.expressions.model import Node
+    from headgate.records.names import NameSettings
 
     Doubles = NDArray[np.float64]
 
 
-def parse_score(text: str) -> Scoring:
+def parse_score(text: str, settings: NameSettings = USUAL) -> Scoring:
     """Parse a score.
 
     >>> scoring = parse_score("0.3 * price + length(name)")
@@ -69,7 +73,7 @@ def parse_score(text: str) -> Scoring:
         else:
             steps.append(Step(TERM, terms.setdefault(print_node(node), len(terms))))
 
-    add(Expression.parse(text).node)
+    add(Expression.parse(text).node if settings.usual else parse_node(text, settings))
     return Scoring(Form(tuple(steps), tuple(terms), len(numbers)), tuple(numbers))
 
 
@@ -106,10 +110,11 @@ class RecordTerms:
 
     def __init__(self, terms: Sequence[str]) -> None:
         self._expressions = [Expression.parse(term) for term in terms]
+        self._mark = mark_of(path for each in self._expressions for path in each.attributes)
 
     def one(self, event: Event) -> Doubles:
         """Compute them for one event."""
-        attributes = _attributes(event)
+        attributes = _attributes(event, self._mark)
         return np.array([_number(each.of_attributes(attributes)) for each in self._expressions], np.float64)
 
     def many(self, events: pa.RecordBatch | Sequence[Event]) -> Doubles:
@@ -119,18 +124,18 @@ class RecordTerms:
             if isinstance(events, pa.RecordBatch):
                 _fill(line, each, events)
             else:
-                line[:] = [_number(each.of_attributes(_attributes(event))) for event in events]
+                line[:] = [_number(each.of_attributes(_attributes(event, self._mark))) for event in events]
         return found
 
 
-def _attributes(event: Event) -> Mapping[Path, object]:
+def _attributes(event: Event, mark: str) -> Mapping[Path, object]:
     """Return the attributes of an event; documents have none."""
-    return event.attributes if event.content_type == JSON else {}
+    return event.attributes_as(mark) if event.content_type == JSON else {}
 
 
 def _fill(line: Doubles, expression: Expression, batch: pa.RecordBatch) -> None:
     """Evaluate an expression for all rows of a batch."""
-    columns = [find_column(batch, path) for path in expression.attributes]
+    columns = list(map(BatchColumns(batch).array, expression.attributes))
     if isinstance(expression.node, Name):
         (column,) = columns
         if column is None:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from headgate.contents.registry import content_at
+from headgate.contents.registry import content_at, kind_at
 from headgate.core.machine import put_file
 from headgate.core.snapshot import manifest_of
 from headgate.core.versions.locating import located, title_of
@@ -216,6 +216,12 @@ class Subscriptions:
     def content(self) -> str:
         """Return the content room of the filters."""
         return content_at(self._snapshots.place(self._base.snapshot))
+
+    @property
+    def mark(self) -> str:
+        """Return what stands before names to the filters, see `core/values.py`."""
+        place = self._snapshots.place(self._base.snapshot)
+        return kind_at(place).mark_at(place)
 
     @property
     def numbered(self) -> bool:

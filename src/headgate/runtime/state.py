@@ -27,6 +27,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import threading
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -79,6 +80,8 @@ class State:
     def _read(self) -> None:
         root = self.root
         self._about = read_record(root / "stream.json") or {"layout": LAYOUT}
+        # A batch may begin in Spark's thread while the driver notes what it began with.
+        self._fixing = threading.Lock()
         if self._about["layout"] != LAYOUT:
             raise TableError(
                 f"state {root} has layout {self._about['layout']}, and this Headgate knows {LAYOUT}: "
@@ -141,10 +144,11 @@ class State:
 
     def fixed(self, name: str, value: Any) -> Any:
         """Return what was noted under a name when it was first asked for: `value`, if that is now."""
-        if name not in self._about:
-            self._about[name] = value
-            write_record(self.root / "stream.json", self._about)
-        return self._about[name]
+        with self._fixing:
+            if name not in self._about:
+                self._about[name] = value
+                write_record(self.root / "stream.json", self._about)
+            return self._about[name]
 
     def batch(self, number: int) -> Record | None:
         """Read the record of a batch, if it has one."""

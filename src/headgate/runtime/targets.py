@@ -167,6 +167,8 @@ class Target:
     """Whether subscriptions have scores and weights; those of a graph have scores in any case."""
     routes: Routes | None = None
     """Which events meet which shards; None if all meet all."""
+    mark: str = ""
+    """What stands before names in `attributes`, see `core/values.py`."""
 
     @property
     def title(self) -> str:
@@ -257,6 +259,7 @@ def _open_graph(whole: Path, places: list[Path]) -> Target:
         numbered=names.subscription_ids.numbered,
         graph=True,
         numbered_nodes=names.node_ids.numbered,
+        mark=kind_at(places[0]).mark_at(places[0]),
     )
 
 
@@ -276,6 +279,7 @@ def _open_filters(whole: Path, places: list[Path], *, ranked: bool) -> Target:
         numbered=have_numbers([ids_at(place, ranked=ranked) for place in places]),
         graph=False,
         ranked=ranked,
+        mark=kind_at(places[0]).mark_at(places[0]),
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-from headgate import __version__
+from headgate.core import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

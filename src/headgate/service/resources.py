@@ -113,7 +113,10 @@ class ConsumerBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     timeout: Annotated[float, msgspec.Meta(gt=0, le=60)] = 15.0
     enabled: bool = True
-    """Whether its webhook is called; an endpoint that answers 410 is not any more, until this is true again."""
+    """Whether its webhook is called.
+
+    An endpoint that answers 410 is not any more, until this is true again.
+    """
     metadata: dict[str, Any] = {}
 
 

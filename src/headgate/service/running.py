@@ -17,6 +17,7 @@ import uvicorn
 from headgate.errors import MachineError, StorageError, TableError
 from headgate.service.api.app import make_app
 from headgate.service.maintenance import maintain
+from headgate.service.security.protocol import LimitedProtocol
 from headgate.service.server import Server
 from headgate.service.settings import LINES
 
@@ -116,7 +117,7 @@ class Running:
             uvicorn.Config(
                 make_app(self.server),
                 loop="uvloop",
-                http="httptools",
+                http=LimitedProtocol,
                 ws="websockets-sansio",
                 ws_max_size=1 << 20,
                 lifespan="on",

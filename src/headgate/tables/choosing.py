@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from headgate.contents.registry import contents_of, kind_of, quoted, strange
+from headgate.contents.registry import contents_of, kind_of, quoted, strange, titles_of
 from headgate.errors import HeadgateError, TableError
 from headgate.runtime.rows import DIALECT, FILTER, read_line
 from headgate.tables.filter_rows import UNUSUAL
@@ -30,12 +30,12 @@ def choose(
     kind = kind_of(contents_of(dialects) or contents_of([wanted.dialect]))
     wrong = strange(kind, wanted)
     if wrong is not None:
-        owner, settings = wrong
+        owners, settings = wrong
         what = f"the filters of {' and '.join(tables)}"
         spoken = quoted(sorted(dialects)) if dialects else "none"
         raise TableError(
-            f"{settings} are for filters of {owner.title}, and {what} are {spoken}: leave them out, or say "
-            f"--dialect {owner.dialects[0]}"
+            f"{settings} are for filters of {titles_of(owners)}, and {what} are {spoken}: leave them out, or "
+            f"say --dialect {' or '.join(owner.dialects[0] for owner in owners)}"
         )
     return kind.compiler(wanted, read_sample)
 

@@ -55,9 +55,12 @@ class Rows(NamedTuple):
 
 
 def read_rows(
-    batches: Iterable[pa.RecordBatch], form: str, content: str, judge: Judge | None = None
+    batches: Iterable[pa.RecordBatch], form: str, content: str, judge: Judge | None = None, mark: str = ""
 ) -> Iterator[Rows]:
-    """Read events, some at a time. With `judge`, events for which it gives a reason are refused."""
+    """Read events, some at a time. With `judge`, events for which it gives a reason are refused.
+
+    `mark` says what names mean to the filters, see `core/values.py`.
+    """
     for batch in batches:
         for begin in range(0, batch.num_rows, TOGETHER[form]):
             some = batch.slice(begin, TOGETHER[form])
@@ -69,12 +72,12 @@ def read_rows(
             elif form == DOCUMENTS:
                 yield Rows(read_events(some, content), some.column(ID), keys)
             else:
-                yield _lines(some, keys, judge)
+                yield _lines(some, keys, judge, mark)
 
 
-def _lines(batch: pa.RecordBatch, keys: Column | None, judge: Judge | None) -> Rows:
+def _lines(batch: pa.RecordBatch, keys: Column | None, judge: Judge | None, mark: str) -> Rows:
     lines = lines_of(batch)
-    read = judged([read_event(line) for line in lines], judge)
+    read = judged([read_event(line, mark) for line in lines], judge)
     kept = [isinstance(event, Event) for event in read]
     events = [event for event in read if isinstance(event, Event)]
     refused = tuple(
@@ -141,13 +144,14 @@ def lines_of(batch: pa.RecordBatch) -> list[Any]:
     return batch[VALUE].to_pylist()
 
 
-def read_event(line: bytes) -> Event | EventError | None:
+def read_event(line: bytes, mark: str = "") -> Event | EventError | None:
     """Read one line: an event, the reason why it is none, or None for a blank line."""
     if not line.strip():
         return None
     try:
         event = Event.from_json(line)
-        event.attributes  # noqa: B018 -- checks the values
+        # Checks the values.
+        event.attributes_as(mark)
     except EventError as error:
         return error
     return event
@@ -182,10 +186,12 @@ _TYPES: dict[str, pa.DataType] = {
 _SURVEY = pa.schema(_TYPES)
 
 
-def survey_lines(batches: Iterable[pa.RecordBatch], judge: Judge | None = None) -> Iterator[pa.RecordBatch]:
+def survey_lines(
+    batches: Iterable[pa.RecordBatch], judge: Judge | None = None, mark: str = ""
+) -> Iterator[pa.RecordBatch]:
     """List the lines that are no events, with the reason, and count the ids by type."""
     for batch in batches:
-        yield tally(_lines(batch, None, judge))
+        yield tally(_lines(batch, None, judge, mark))
 
 
 def tally(rows: Rows) -> pa.RecordBatch:

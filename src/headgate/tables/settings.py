@@ -208,7 +208,40 @@ class Filters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compile(Filters):
+class Names:
+    """What names mean in filters of records."""
+
+    nulls: str | None = setting(
+        "records: whether [`present(a)`](language.md#null-case-and-dots) tells null from missing",
+        None,
+        key="subscriptions.nulls",
+        listed=("missing", "told"),
+        shown="`missing`",
+    )
+    names: str | None = setting(
+        "records: whether `Price` and `price` are [one attribute or two](language.md#null-case-and-dots)",
+        None,
+        key="subscriptions.names",
+        listed=("any_case", "exact"),
+        shown="`any_case`",
+    )
+    dots: str | None = setting(
+        "records: whether a [dot in a name](language.md#null-case-and-dots) goes into an object, is part of "
+        "the name, or either",
+        None,
+        key="subscriptions.dots",
+        listed=("path", "name", "either"),
+        shown="`path`",
+    )
+
+    @property
+    def said(self) -> dict[str, str | None]:
+        """Return them by their names."""
+        return {"nulls": self.nulls, "names": self.names, "dots": self.dots}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compile(Filters, Names):
     """Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot."""
 
     subscriptions: str | None = setting(
@@ -337,6 +370,7 @@ class Compile(Filters):
             self.options,
             self.namespaces or None,
             self.unindexed,
+            **self.said,
         )
 
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import DocumentEvents, Kind, Results, in_order
+from headgate.core.event import ATOM, FEED_TYPES, RSS, XML_TYPES
 from headgate.core.event import XML as MEDIA_TYPE
 from headgate.core.rooms import CLAUSES, XML
 from headgate.core.subscription import TREE, XPATH
@@ -28,15 +29,17 @@ if TYPE_CHECKING:
 
 
 class Xml(Kind):
-    """XML documents."""
+    """XML documents, and feeds, which are one event for each item."""
 
     name = XML
     title = "XML"
     dialects = (XPATH, TREE)
-    types = {"xml": MEDIA_TYPE}  # noqa: RUF012 -- never changed
-    suffixes = {".xml": MEDIA_TYPE}  # noqa: RUF012 -- never changed
+    types = XML_TYPES
+    markup = MEDIA_TYPE
+    suffixes = {".xml": MEDIA_TYPE, ".rss": RSS, ".atom": ATOM}  # noqa: RUF012 -- never changed
     settings = frozenset({"namespaces", "unindexed"})
     options = {  # noqa: RUF012 -- never changed
+        "item": "--item",
         "tuples": "--tuples",
         "namespaces": "--namespace",
         "unindexed": "--unindexed",
@@ -77,6 +80,7 @@ class Xml(Kind):
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents."""
+        from headgate.xml.events.feeds import read_feed
         from headgate.xml.events.reading import read_document
 
         found: list[DocumentEvents | EventError] = []
@@ -84,6 +88,9 @@ class Xml(Kind):
             try:
                 if isinstance(each, EventError):
                     found.append(each)
+                elif each.content_type in FEED_TYPES.values():
+                    feed = read_feed(each)
+                    found.append(DocumentEvents(feed.items, feed=True, notes=len(feed.notes)))
                 else:
                     found.append(DocumentEvents((replace(each, data=read_document(each.data)),)))
             except EventError as error:
@@ -101,6 +108,20 @@ class Xml(Kind):
         from headgate.xml.events.reading import unpack
 
         return unpack(packed), MEDIA_TYPE
+
+    def kept(self, given: Event, event: Event) -> tuple[str | bytes, str]:
+        """Return the text of an event: as it came, or an item of a feed with the feed around it."""
+        if given.content_type not in FEED_TYPES.values():
+            return given.data, given.content_type
+        return self.shown(event).data, MEDIA_TYPE
+
+    def shown(self, event: Event) -> Event:
+        """Return an event as text."""
+        from headgate.xml.events.document import SourcedDocument
+
+        if not isinstance(event.data, SourcedDocument):
+            return super().shown(event)
+        return replace(event, data=event.data.source.decode(), content_type=MEDIA_TYPE)
 
     def keys(self, data: Document) -> Iterable[str]:
         """List the labels of a document."""

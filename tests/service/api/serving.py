@@ -80,7 +80,7 @@ class Api:
 @contextmanager
 def serving(place: Path, **settings: Any) -> Iterator[Api]:
     """Run a server until this is left."""
-    server = Server(ServiceSettings(place, **settings))
+    server = Server(ServiceSettings(str(place), **settings))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     config = uvicorn.Config(

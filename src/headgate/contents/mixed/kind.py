@@ -50,6 +50,8 @@ class MixedKind(Kind):
         about.suffixes = {end: name for kind in kinds for end, name in kind.suffixes.items()}
         if self.rows:
             about.suffixes[".json"] = JSON
+        documents = [kind for kind in kinds if kind.documents]
+        about.markup = documents[0].markup if len(documents) == 1 else None
         about.most = max(kind.most for kind in kinds)
         about.settings = frozenset[str]().union(*(kind.settings for kind in kinds))
         about.options = {name: option for kind in kinds for name, option in kind.options.items()}
@@ -98,9 +100,12 @@ class MixedKind(Kind):
 
     def plain(self, text: str) -> str:
         """Return a filter without the dialect before it."""
-        from headgate.contents.mixed.texts import without_dialect
+        from headgate.contents.mixed.texts import ALWAYS, read_dialect
 
-        return without_dialect(text)
+        if text == ALWAYS:
+            return text
+        written, spoken = read_dialect(text, MIXED)
+        return self.kinds[self.place_of(spoken)].plain(written)
 
     # Filters
 
@@ -115,6 +120,10 @@ class MixedKind(Kind):
         from headgate.contents.mixed.room import MixedRoom
 
         return MixedRoom(self, [kind.room_at(path) for kind in self.kinds])
+
+    def mark_at(self, path: Path) -> str:
+        """Return the mark of the kind that has one."""
+        return next(filter(None, (kind.mark_at(path) for kind in self.kinds)), "")
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> MixedContents:
         """Return what compiles tables of filters."""
@@ -160,7 +169,7 @@ class MixedKind(Kind):
         for kinds, places in by_type.items():
             given = [events[place] for place in places]
             by_kind = [self.kinds[kind].read(given) for kind in kinds]
-            read_by_all = by_kind[0] if len(kinds) == 1 else self._joined(kinds, by_kind)
+            read_by_all = by_kind[0] if len(kinds) == 1 else self._joined(kinds, given, by_kind)
             for place, each_read in zip(places, read_by_all, strict=True):
                 found[place] = each_read
         return [each for each in found if each is not None]
@@ -174,21 +183,39 @@ class MixedKind(Kind):
             return error
 
     def _joined(
-        self, kinds: Sequence[int], by_kind: Sequence[Sequence[DocumentEvents | EventError]]
+        self,
+        kinds: Sequence[int],
+        given: Sequence[Any],
+        by_kind: Sequence[Sequence[DocumentEvents | EventError]],
     ) -> list[DocumentEvents | EventError]:
         """Put together what several kinds have read of the same documents: all of them must have."""
         from headgate.contents.mixed.index import Readings
 
         found: list[DocumentEvents | EventError] = []
-        for each in zip(*by_kind, strict=True):
+        for document, *each in zip(given, *by_kind, strict=True):
             wrong = next((read for read in each if isinstance(read, EventError)), None)
-            events = [read.events for read in each if isinstance(read, DocumentEvents)]
-            if wrong is not None or any(len(some) != 1 for some in events):
-                reason = "the document is one event for some kinds of content, and several for others"
-                found.append(wrong or EventError(f"{reason}: ask them apart"))
+            reads = [read for read in each if isinstance(read, DocumentEvents)]
+            if wrong is not None or len({len(read.events) for read in reads}) > 1:
+                counts = " and ".join(
+                    f"{len(read.events):,} for {self.kinds[kind].title}"
+                    for kind, read in zip(kinds, reads, strict=False)
+                )
+                reason = f"the document is not as many events for each kind, but {counts}: ask them apart"
+                found.append(wrong or EventError(reason))
                 continue
-            data = {self.kinds[kind].name: some[0].data for kind, some in zip(kinds, events, strict=True)}
-            found.append(DocumentEvents((replace(events[0][0], data=Readings(data)),)))
+            names = [self.kinds[kind].name for kind in kinds]
+            events = tuple(
+                # The type is that of the document: by it all of the kinds are asked.
+                replace(
+                    same[0],
+                    data=Readings(dict(zip(names, (event.data for event in same), strict=True))),
+                    content_type=document.content_type,
+                )
+                for same in zip(*(read.events for read in reads), strict=True)
+            )
+            found.append(
+                DocumentEvents(events, any(read.feed for read in reads), max(read.notes for read in reads))
+            )
         return found
 
     def pack(self, event: Event) -> bytes:
@@ -224,16 +251,22 @@ class MixedKind(Kind):
         """Return the text of an event and its content type."""
         if isinstance(given.data, Mapping):
             return msgspec.json.encode(given.data), JSON
-        return self._first(given).kept(given, event)
+        first = self._first(given)
+        return first.kept(given, _seen_by(first, event))
 
     def one(self, event: Event, item: int | None) -> Event:
         """Choose the event of a document that may hold several; a record is read."""
-        found = _record(event).events[0] if event.content_type == JSON else event
-        return self._first(event).one(found, item)
+        if event.content_type == JSON:
+            return _record(event).events[0]
+        self.places_of(event.content_type, event.id)
+        return super().one(event, item)
 
     def shown(self, event: Event) -> Event:
         """Return an event with its data as text that can be shown."""
-        return event if isinstance(event.data, Mapping) else self._first(event).shown(event)
+        if isinstance(event.data, Mapping):
+            return event
+        first = self._first(event)
+        return first.shown(_seen_by(first, event))
 
     def close(self) -> None:
         """End what reading started."""
@@ -250,6 +283,13 @@ class MixedKind(Kind):
         from headgate.contents.mixed.texts import ALWAYS, read_dialect
 
         return self if text == ALWAYS else self.kinds[self.place_of(read_dialect(text, MIXED)[1])]
+
+
+def _seen_by(kind: Kind, event: Event) -> Event:
+    """Return an event as one of the kinds that have read it sees it."""
+    from headgate.contents.mixed.index import Readings
+
+    return replace(event, data=event.data.data[kind.name]) if isinstance(event.data, Readings) else event
 
 
 def _own(kind: Kind, wanted: FilterSettings | None) -> FilterSettings | None:

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.contents.registry import content_of, kind_of, kinds
+from headgate.contents.kind import NAMES
+from headgate.contents.registry import content_of, kind_of, kinds, titles_of
 from headgate.core.settings import Kind, Problem, settings_of, unmet
 from headgate.pipeline.file.settings import TABLES
 from headgate.spark.stream.settings import is_broker
@@ -151,12 +152,13 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
         return
     kind = kind_of(content_of([dialect], "the filters"))
     generated = (pipeline.generated("taxonomy"),)
-    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed"):
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed", *NAMES):
         setting = _SETTINGS.get(name, name)
         if getattr(given, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
-            owner = next(each for each in kinds().values() if setting in each.settings)
-            why = f"it is for filters of {owner.title}, and the dialect is {dialect!r}"
-            yield Problem(f"subscriptions.{name}", why, f"leave it out, or use {' or '.join(owner.dialects)}")
+            owners = [each for each in kinds().values() if setting in each.settings]
+            why = f"it is for filters of {titles_of(owners)}, and the dialect is {dialect!r}"
+            theirs = " or ".join(each for owner in owners for each in owner.dialects)
+            yield Problem(f"subscriptions.{name}", why, f"leave it out, or use {theirs}")
     form = pipeline.format
     if form is not None and form not in kind.types:
         known = list(kind.types)

@@ -1,4 +1,4 @@
-"""RSS 1.0 feeds: one event for each item.
+"""Feeds as RDF: one event for each item.
 
 The event of an item holds what the feed says about it, and about the channel that it is in:
 
@@ -6,35 +6,32 @@ The event of an item holds what the feed says about it, and about the channel th
     <channel>  the same, but of its list of items only the place of this one:
                <channel> rss:items _:list . _:list rdf:type rdf:Seq . _:list rdf:_3 <item>
 
-So a filter may ask for the channel's title beside the item's, with or without the way from one to the other,
-and nothing is there that the feed does not say.
-
-A feed that is not RDF is read by `forgiving`, and what was forgiven is noted.
-
-Documents of all kinds are read here where many come together: by one parser process, and carried from one
-process to another.
+So a filter may ask for the channel's title beside the item's, with or without the way from one to the other.
+RSS 1.0 is RDF, and nothing is there that the feed does not say. All other feeds, and those in RSS 1.0 that
+are not sound, are read by their elements: see `feed_terms`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-import msgspec
-import numpy as np
-
-from headgate.contents.kind import DocumentEvents
+from headgate.contents.feeds.dates import read_date
+from headgate.contents.feeds.items import Feed
+from headgate.contents.feeds.reading import SHARE, FeedLimits, item_ids, read_tree, time_of
+from headgate.contents.feeds.vocabulary import DC, DC_TERMS
+from headgate.contents.feeds.vocabulary import RSS as RSS_SPACE
 from headgate.core.event import N_TRIPLES, RSS, Event
 from headgate.errors import EventError
-from headgate.rdf.events.forgiving import DC, RSS_SPACE, forgive, read_date
-from headgate.rdf.events.reading import Reader, default_reader, make_graph
-from headgate.rdf.events.screening import Limits
+from headgate.rdf.events.feed_terms import FeedTerms
+from headgate.rdf.events.reading import default_reader, make_graph
 from headgate.rdf.language.model import RDF, TYPE, Graph, is_blank, is_literal, parts
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from headgate.contents.feeds.reading import FeedTree
+    from headgate.rdf.events.reading import Reader
     from headgate.rdf.language.model import Term
 
 
@@ -43,17 +40,15 @@ Statement: TypeAlias = "tuple[Term, Term, Term]"
 ITEM = f"<{RSS_SPACE}item>"
 CHANNEL = f"<{RSS_SPACE}channel>"
 ITEMS = f"<{RSS_SPACE}items>"
-DATES = (f"<{DC}date>", "<http://purl.org/dc/terms/date>", "<http://purl.org/dc/terms/modified>")
+DATES = (f"<{DC}date>", f"<{DC_TERMS}date>", f"<{DC_TERMS}issued>", f"<{DC_TERMS}modified>")
 _MEMBER = f"<{RDF}_"
-_SHARE = 5
-"""How often the triples of a feed may come again in its items, because all of them repeat the channel's."""
 
 
-class Feed(NamedTuple):
-    """The events of a feed's items in the order of the document, and what was forgiven on the way."""
+class _Item(NamedTuple):
+    """An item, and its date if it gives one."""
 
-    items: tuple[Event, ...]
-    notes: tuple[str, ...]
+    graph: Graph
+    time: dt.datetime | None
 
 
 def feed_events(event: Event, reader: Reader | None = None) -> list[Event]:
@@ -61,33 +56,58 @@ def feed_events(event: Event, reader: Reader | None = None) -> list[Event]:
     return list(read_feed(event, reader).items)
 
 
-def read_feed(event: Event, reader: Reader | None = None) -> Feed:
+def read_feed(event: Event, reader: Reader | None = None, *, own_ids: bool = False) -> Feed:
     """Take a feed apart; the event of item n has the feed's id with `#n` behind it, counted from 1.
 
+    With `own_ids` its id is what the item is called wherever it comes: its guid or id, its address; if it has
+    none, or another item has the same, it is `#n` as ever.
+
     The source is the feed's; the time is the item's date if it gives one, else the feed's. A feed that is not
-    well-formed RDF is read leniently; one in which no channel and no item can be found is refused.
+    well-formed is read leniently; one in which no channel and no item can be found is refused.
     """
-    if event.content_type != RSS or not isinstance(event.data, str | bytes):
-        raise EventError(f"event {event.id!r} is not a feed: send {RSS} as text or bytes")
     reader = reader or default_reader()
-    notes: tuple[str, ...] = ()
-    try:
-        triples = reader.read(event.data, RSS).statements()
-    except EventError as error:
-        triples, why = [], str(error)
-    else:
-        why = "as RDF it has no rss:item"
-    if not any(triple[1:] == (TYPE, ITEM) for triple in triples):
-        statements, notes = forgive(event.data, why, reader.limits, reader.base)
-        triples = make_graph(statements).statements()
-    items = _items(triples, _SHARE * reader.limits.triples)
+    tree = read_tree(event, FeedLimits(reader.limits.size, reader.limits.depth))
+    items = _strict(tree, reader) if tree.rdf else None
+    if items is None:
+        items = _by_elements(tree, reader)
+    # Items of one address are one item in RDF, and may be described in several places.
+    names = item_ids(event, tree.items, own=own_ids and len(items) == len(tree.items))
+    names += [f"{event.id}#{n}" for n in range(len(names) + 1, len(items) + 1)]
     return Feed(
         tuple(
-            Event(f"{event.id}#{n}", graph, _time(item, graph) or event.time, event.source, N_TRIPLES)
-            for n, (item, graph) in enumerate(items, 1)
+            Event(name, item.graph, item.time or event.time, event.source, N_TRIPLES)
+            for name, item in zip(names, items, strict=False)
         ),
-        notes,
+        tuple(tree.notes),
     )
+
+
+def _strict(tree: FeedTree, reader: Reader) -> list[_Item] | None:
+    """Read RSS 1.0 as the RDF that it is; nothing if it is none."""
+    try:
+        triples = reader.read(tree.text, RSS).statements()
+    except EventError as error:
+        tree.notes[f"not read as RDF: {error}"] = None
+        return None
+    if not any(triple[1:] == (TYPE, ITEM) for triple in triples):
+        return None
+    found = _items(triples, SHARE * reader.limits.triples)
+    return [_Item(graph, _time(item, graph)) for item, graph in found]
+
+
+def _by_elements(tree: FeedTree, reader: Reader) -> list[_Item]:
+    """Read all other feeds by what their elements mean."""
+    terms = FeedTerms(tree, reader.limits, reader.base)
+    most = SHARE * reader.limits.triples
+    size = len(tree.items) * len(terms.shared)
+    found: list[_Item] = []
+    for n, element in enumerate(tree.items, 1):
+        own = terms.of_item(n)
+        size += len(own)
+        if size > most:
+            raise EventError(f"not a usable feed: its items have more than {most:,} triples together")
+        found.append(_Item(make_graph([*own, *terms.shared]), time_of(element)))
+    return found
 
 
 def _items(triples: list[Statement], most: int) -> list[tuple[Term, Graph]]:
@@ -113,7 +133,7 @@ def _items(triples: list[Statement], most: int) -> list[tuple[Term, Graph]]:
         own = [*_reached(about, [item], lists), *places.get(item, ())]
         size += len(own)
         if size > most:
-            raise EventError(f"not usable RSS 1.0: its items have more than {most:,} triples together")
+            raise EventError(f"not a usable feed: its items have more than {most:,} triples together")
         found.append((item, make_graph([*own, *shared, *heads])))
     return found
 
@@ -136,52 +156,6 @@ def _reached(
 
 def _time(item: Term, graph: Graph) -> dt.datetime | None:
     """Find the date of an item."""
-    for s, p, o in graph.statements():
-        if s == item and p in DATES and is_literal(o) and (time := read_date(parts(o).lexical)):
-            return time
-    return None
-
-
-READER = Reader(limits=Limits(seconds=5.0))
-"""More patient than the default: all cores are busy here, and what takes long is not therefore bad."""
-_PACKED: msgspec.msgpack.Decoder[tuple[bytes, bytes]] = msgspec.msgpack.Decoder(tuple[bytes, bytes])
-
-
-def read_all(events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
-    """Read documents: graphs of all that are none of feeds are parsed together."""
-    found: list[DocumentEvents | EventError] = []
-    plain: list[tuple[int, Event]] = []
-    for place, event in enumerate(events):
-        if isinstance(event, EventError):
-            found.append(event)
-        elif event.content_type == RSS:
-            found.append(_feed(event))
-        else:
-            plain.append((place, event))
-            found.append(DocumentEvents(()))
-    graphs = READER.read_many([(event.data, event.content_type) for _, event in plain])
-    for (place, event), graph in zip(plain, graphs, strict=True):
-        found[place] = (
-            graph if isinstance(graph, EventError) else DocumentEvents((replace(event, data=graph),))
-        )
-    return found
-
-
-def _feed(event: Event) -> DocumentEvents | EventError:
-    try:
-        feed = read_feed(event, READER)
-    except EventError as error:
-        return error
-    return DocumentEvents(feed.items, feed=True, notes=len(feed.notes))
-
-
-def pack(graph: Graph) -> bytes:
-    """Write a graph."""
-    return msgspec.msgpack.encode((graph.text, np.asarray(graph.triples, np.int32).tobytes()))
-
-
-def unpack(packed: bytes) -> Graph:
-    """Return a graph."""
-    terms, triples = _PACKED.decode(packed)
-    # A copy can be written to, as every other graph's triples: kernels are compiled for that.
-    return Graph(terms, np.frombuffer(triples, np.int32).reshape(-1, 3).copy())
+    said = {p: o for s, p, o in reversed(graph.statements()) if s == item and p in DATES and is_literal(o)}
+    times = (read_date(parts(said[name]).lexical) for name in DATES if name in said)
+    return next(filter(None, times), None)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.event import N_TRIPLES
+from headgate.contents.feeds.items import only
+from headgate.core.event import FEED_TYPES, N_TRIPLES, RDF_TYPES
 from headgate.errors import EventError
 from headgate.rdf.events.isolation import Document, Isolation
 from headgate.rdf.events.screening import NAMES, Limits, check_size, format_of, screen
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.rdf.language.model import Term
+
+
+_TYPES = tuple(RDF_TYPES.values())
 
 
 def make_graph(statements: Iterable[tuple[Term, Term, Term]]) -> Graph:
@@ -126,14 +130,24 @@ def read_graphs(documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | Ev
 
 def graph_of(event: Event, reader: Reader | None = None) -> Graph:
     """Read the graph of an event, once; its data may be a graph already."""
-    if event.content_type not in NAMES:
+    if event.content_type not in _TYPES:
         raise EventError(
             f"event {event.id!r} is {event.content_type} and these filters look at RDF:"
-            f" send one of {', '.join(NAMES)} as its content type"
+            f" send one of {', '.join(_TYPES)} as its content type"
         )
     if isinstance(event.data, Graph):
         return event.data
+    if event.content_type in FEED_TYPES.values():
+        return event.once("graph", lambda event: _only_item(event, reader))
     return event.once("graph", lambda event: (reader or _DEFAULT).read(event.data, event.content_type))
+
+
+def _only_item(event: Event, reader: Reader | None) -> Graph:
+    from headgate.rdf.events.feeds import read_feed
+
+    (item,) = only(read_feed(event, reader).items, event)
+    found: Graph = item.data
+    return found
 
 
 def _quick(data: str | bytes, settings: Settings) -> NumberedTriples | None:

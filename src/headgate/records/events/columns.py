@@ -14,9 +14,27 @@ from headgate.contents.sharing import once
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
 from headgate.core.text.words import words
-from headgate.core.values import Kind, dotted, find_name, kind_of, micros
+from headgate.core.values import (
+    EXACT_JOINED,
+    JOINED,
+    PRESENT,
+    Kind,
+    dotted,
+    find_name,
+    fold,
+    kind_of,
+    micros,
+)
 from headgate.errors import EventError
-from headgate.records.computed import LOWER, expression_of, is_computed, is_expression, sources
+from headgate.records.computed import (
+    LOWER,
+    expression_of,
+    is_computed,
+    is_expression,
+    marked_as,
+    only_source,
+    sources,
+)
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
 from headgate.records.expressions.columns import Numbers, compute, compute_texts
 from headgate.records.expressions.texts import MAX_TEXT
@@ -63,6 +81,9 @@ class Columns(Protocol):
     def __call__(self, path: Path) -> Column:
         """Return the values of an attribute."""
 
+    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return fewer values of a computed attribute, and which of them each event has; or None."""
+
     def refuse_foreign(self, path: Path) -> None:
         """Refuse an attribute that is to be compared and cannot."""
 
@@ -73,6 +94,9 @@ class BatchColumns:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
         self._read: dict[Path, Column] = {}
+        self._arrays: dict[Path, pa.Array[Any] | None] = {}
+        self._known: dict[Path, Numbers | None] = {}
+        self._distinct: dict[Path, tuple[Column, NDArray[np.int32]]] = {}
         self.count = batch.num_rows
 
     def __call__(self, path: Path) -> Column:
@@ -85,20 +109,56 @@ class BatchColumns:
     def _find(self, path: Path) -> Column:
         if is_expression(path):
             return self._compute(path)
+        if path[0] == PRESENT:
+            return _truths(find_presence(self._batch, path[1:]))
         if is_computed(path):
             return computed(path, self(path[1:]))
-        array = find_column(self._batch, path)
+        array = self.array(path)
         return missing(self.count) if array is None else from_arrow(array)
+
+    def array(self, path: Path) -> pa.Array[Any] | None:
+        """Find an attribute, or whether there is one, once."""
+        if path not in self._arrays:
+            present = path[0] == PRESENT
+            self._arrays[path] = (
+                pa.array(find_presence(self._batch, path[1:])) if present else find_column(self._batch, path)
+            )
+        return self._arrays[path]
+
+    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return what is computed from one text, for each text and for none, and which of these rows have.
+
+        None if the attribute is no such one.
+        """
+        own = only_source(path)
+        if own is None:
+            return None
+        array = self.array(own)
+        if array is None or arrow_kind(array.type) is not Kind.STRING:
+            return None
+        given = self(own)
+        if own not in self._distinct:
+            size = given.texts.size
+            code = np.append(np.arange(size, dtype=np.int32), np.int32(-1))
+            kind = np.where(code >= 0, np.uint8(Kind.STRING), np.uint8(Kind.NULL)).astype(np.uint8)
+            start = np.zeros(size + 2, np.int64)
+            small = Column(kind, np.zeros(size + 1, np.int64), code, given.texts, start, None)
+            self._distinct[own] = small, np.where(given.code >= 0, given.code, np.int32(size))
+        small, place = self._distinct[own]
+        made = self._of_texts(expression_of(path), small) if is_expression(path) else computed(path, small)
+        return made, place
 
     def _compute(self, path: Path) -> Column:
         """Evaluate an expression for all rows."""
         found = expression_of(path)
         if not found.attributes:
             return from_values([found.of_values(())] * self.count)
-        arrays = [find_column(self._batch, own) for own in found.attributes]
+        arrays = [self.array(own) for own in found.attributes]
         numbers = {}
         for own, array in zip(found.attributes, arrays, strict=True):
-            known = None if array is None else self._numbers_of(own, array)
+            if own not in self._known:
+                self._known[own] = None if array is None else self._numbers_of(own, array)
+            known = self._known[own]
             if known is not None:
                 numbers[own] = known
         made = compute(found.node, numbers) if numbers else None
@@ -142,8 +202,10 @@ class BatchColumns:
 
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
+        if path[0] == PRESENT:
+            return
         for own in sources(path):
-            array = find_column(self._batch, own)
+            array = self.array(own)
             remedy = None if array is None else _remedy(array.type)
             if array is not None and remedy is not None:
                 raise EventError(
@@ -169,13 +231,40 @@ class EventColumns:
     def _find(self, path: Path) -> Column:
         if is_expression(path):
             found = expression_of(path)
-            return from_values([found.of_attributes(event) for event in self._events])
+            return from_values([found.of_attributes(event) for event in self._of(path)])
+        if path[0] == PRESENT:
+            return _truths(np.array([path[1:] in event for event in self._of(path)], np.bool_))
         if is_computed(path):
             return computed(path, self(path[1:]))
-        return from_values([event.get(path) for event in self._events])
+        return from_values([event.get(path) for event in self._of(path)])
+
+    def _of(self, path: Path) -> Sequence[Mapping[Path, object]]:
+        """Return the events, flattened as a path asks for."""
+        del path
+        return self._events
+
+    def distinct(self, path: Path) -> None:
+        """Compute all values."""
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""
+
+
+class GivenColumns(EventColumns):
+    """The columns of events as they were sent, flattened when the names of filters say how."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        super().__init__(())
+        self.count = len(events)
+        self._given = events
+        self._flat: dict[str, list[dict[Path, object]]] = {}
+
+    def _of(self, path: Path) -> Sequence[Mapping[Path, object]]:
+        mark = marked_as((path,))
+        found = self._flat.get(mark)
+        if found is None:
+            found = self._flat[mark] = [event.attributes_as(mark) for event in self._given]
+        return found
 
 
 def columns_of(events: pa.RecordBatch | Sequence[Event]) -> Columns:
@@ -186,7 +275,7 @@ def columns_of(events: pa.RecordBatch | Sequence[Event]) -> Columns:
 def _columns(events: pa.RecordBatch | Sequence[Event]) -> Columns:
     if isinstance(events, pa.RecordBatch):
         return BatchColumns(events)
-    return EventColumns([event.attributes for event in events])
+    return GivenColumns(events)
 
 
 def _remedy(kind: Any) -> str | None:
@@ -315,7 +404,15 @@ def computed(path: Path, given: Column) -> Column:
 
 
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
-    """Find an attribute in a batch by its folded path, through nested structs."""
+    """Find an attribute in a batch by its path, through nested structs."""
+    if path[0][:1] in (JOINED, EXACT_JOINED):
+        found = _joined(list(zip(batch.schema.names, batch.columns, strict=True)), path[0][1:], path[0][0])
+        if len(found) > 1:
+            raise EventError(
+                f"there are {len(found)} columns for {dotted(path)}: a dot in a name is as good as one that "
+                "goes into a struct, so give one"
+            )
+        return found[0] if found else None
     place = find_name(path[:1], batch.schema.names)
     if place is None:
         return None
@@ -332,6 +429,42 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
             return None
         array = pc.struct_field(array, [place])
     return array
+
+
+def _joined(columns: Sequence[tuple[str, pa.Array[Any]]], rest: str, mark: str) -> list[pa.Array[Any]]:
+    """Find the columns of a name whose dots may be its own, or go into structs."""
+    found = []
+    for given, array in columns:
+        name = given if mark == EXACT_JOINED else fold(given)
+        if name == rest:
+            found.append(array)
+        elif name.startswith(f"{rest}."):
+            # Only the object around it: it has no values, and is there.
+            found = found or [pa.array([{}] * len(array), pa.struct([]))]
+        elif rest.startswith(f"{name}.") and pa.types.is_struct(array.type):
+            fields = [
+                (array.type.field(i).name, pc.struct_field(array, [i])) for i in range(array.type.num_fields)
+            ]
+            found += _joined(fields, rest[len(name) + 1 :], mark)
+    return found
+
+
+def find_presence(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
+    """Tell which rows have an attribute: all, if there is such a column, and a struct that it is in."""
+    if find_column(batch, path) is None:
+        return np.zeros(batch.num_rows, np.bool_)
+    parts = path[0][1:].split(".") if path[0][:1] in (JOINED, EXACT_JOINED) else path
+    around: Any = None
+    for end in range(len(parts) - 1, 0, -1):
+        above = path[:end] if parts is path else (path[0][0] + ".".join(parts[:end]),)
+        around = find_column(batch, above)
+        if around is not None and pa.types.is_struct(around.type) and around.type.num_fields:
+            return np.asarray(around.is_valid())
+    return np.ones(batch.num_rows, np.bool_)
+
+
+def _truths(values: NDArray[np.bool_]) -> Column:
+    return _plain(np.full(len(values), np.uint8(Kind.BOOL)), values.astype(np.int64))
 
 
 def _is_ascii(given: Column) -> bool:

@@ -72,35 +72,40 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
     for attribute in compared(index):
         given.refuse_foreign(index.attributes[attribute])
     is_words = [path[:1] == (WORDS,) for path in index.attributes]
-    columns = [given(path[1:] if own else path) for path, own in zip(index.attributes, is_words, strict=True)]
+    columns = _Columns(given, index.attributes, is_words)
     count = given.count
     lines = index.lines
-    codes = np.zeros((count, lines.size), np.int32)
+    by_line = np.zeros((lines.size, count), np.int32)
     multi_start = np.zeros((lines.size, count + 1), np.int64)
     elements: list[NDArray[np.int32]] = []
     total = 0
     of_line = np.searchsorted(lines.column_line, np.arange(lines.size + 1)).tolist()
     for line in range(lines.size):
-        column = columns[lines.line_attribute[line]]
+        attribute = int(lines.line_attribute[line])
         cells = lines.cell_code[lines.cell_base[line] : lines.cell_base[line + 1]]
         facets = range(of_line[line], of_line[line + 1])
+        fewer = None if lines.line_multi[line] else columns.distinct(attribute)
+        if fewer is not None:
+            by_line[line] = cells[_cells(fewer[0], facets, index)][fewer[1]]
+            continue
+        column = columns[attribute]
         if lines.line_multi[line] == GRAMS:
             known = lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]]
             begin, found = event_grams(*text_forms(column), known)
             multi_start[line] = begin + total
             elements.append(found)
             total += len(found)
-        elif is_words[lines.line_attribute[line]]:
+        elif is_words[attribute]:
             code, texts = text_forms(column)
-            codes[:, line] = code >= 0
+            by_line[line] = code >= 0
             begin, found = event_words(code, texts, index, line)
             multi_start[line] = begin + total
             elements.append(found)
             total += len(found)
         elif not lines.line_multi[line]:
-            codes[:, line] = cells[_cells(column, facets, index)]
+            by_line[line] = cells[_cells(column, facets, index)]
         else:
-            codes[:, line] = column.kind == Kind.ARRAY
+            by_line[line] = column.kind == Kind.ARRAY
             multi_start[line] = column.start + total
             if column.elements is not None:
                 found = cells[_cells(column.elements, facets, index)]
@@ -108,13 +113,35 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
                 total += len(found)
     text_of, pool = _glob_texts(columns, count, index.arrays)
     return Events(
-        codes=codes,
+        codes=_by_event(by_line),
         multi_start=multi_start,
         multi_codes=np.concatenate([np.zeros(0, np.int32), *elements]),
         text_of=text_of,
         text_offsets=pool.offsets,
         text_data=pool.data,
     )
+
+
+class _Columns(dict[int, "Column"]):
+    """The columns of attributes by their numbers, each read when it is first asked for."""
+
+    def __init__(self, given: Columns, attributes: Sequence[Path], is_words: Sequence[bool]) -> None:
+        super().__init__()
+        self._given = given
+        self._attributes = attributes
+        self._is_words = is_words
+        self._distinct: dict[int, tuple[Column, NDArray[np.int32]] | None] = {}
+
+    def __missing__(self, attribute: int) -> Column:
+        path = self._attributes[attribute]
+        self[attribute] = self._given(path[1:] if self._is_words[attribute] else path)
+        return self[attribute]
+
+    def distinct(self, attribute: int) -> tuple[Column, NDArray[np.int32]] | None:
+        """Return fewer values of a computed attribute, and which of them each event has."""
+        if attribute not in self._distinct:
+            self._distinct[attribute] = self._given.distinct(self._attributes[attribute])
+        return self._distinct[attribute]
 
 
 _SPECIAL = np.full(max(Kind) + 1, OTHER_CELL, np.int64)
@@ -131,9 +158,11 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
         facet, first = Facet(int(lines.column_facet[c])), lines.column_cell[c]
         thresholds = lines.thresholds[lines.threshold_start[c] : lines.threshold_start[c + 1]]
         if facet in OWN:
-            if kinds[OWN[facet]]:
+            if kinds[OWN[facet]] == len(cells):
+                cells = first + _places(thresholds, column.number)
+            elif kinds[OWN[facet]]:
                 mine = column.kind == OWN[facet]
-                cells[mine] = first + np.searchsorted(thresholds, column.number[mine], side="right")
+                cells[mine] = first + _places(thresholds, column.number[mine])
         elif facet is Facet.LONG_DECIMAL:
             if column.decimals is not None:
                 place, digits = column.decimals.texts
@@ -153,8 +182,42 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
     return cells
 
 
+_BLOCK = 256
+"""Events whose codes are turned together: they and their lines fit into a cache."""
+
+
+def _by_event(by_line: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Turn codes of lines into those of events."""
+    count = by_line.shape[1]
+    found = np.empty((count, len(by_line)), np.int32)
+    for first in range(0, count, _BLOCK):
+        found[first : first + _BLOCK] = by_line[:, first : first + _BLOCK].T
+    return found
+
+
+_MANY = 64
+"""Keys for which a table may be made."""
+_SPREAD = 4
+"""Places of a table for each key, at most."""
+
+
+def _places(thresholds: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the thresholds at most each key; of keys that lie close together, by a table of all between them.
+
+    >>> _places(np.array([3, 5, 5]), np.arange(6)).tolist()
+    [0, 0, 0, 1, 1, 3]
+    """
+    if len(keys) >= _MANY:
+        low, high = int(keys.min()), int(keys.max())
+        if high - low < _SPREAD * len(keys):
+            begin, end = np.searchsorted(thresholds, low), np.searchsorted(thresholds, high, side="right")
+            table = np.cumsum(np.bincount(thresholds[begin:end] - low, minlength=high - low + 1)) + begin
+            return np.asarray(table[keys - low], np.int64)
+    return np.searchsorted(thresholds, keys, side="right")
+
+
 def _glob_texts(
-    columns: Sequence[Column], count: int, arrays: RecordArrays
+    columns: Mapping[int, Column], count: int, arrays: RecordArrays
 ) -> tuple[NDArray[np.int32], TextPool]:
     """Find the texts that patterns see; those of all attributes lie in one pool."""
     text_of = np.full((len(arrays.glob_attribute), count), -1, np.int32)

@@ -8,6 +8,9 @@ All three are dictionaries, so a value that was seen before costs three look-ups
 that UTF-8 can hold, a number of 64 bits) is checked when it is first seen. Values of which more is wanted
 than codes (objects, arrays, texts that LIKE looks at) wait until the pass is over.
 
+What expressions make of one attribute is known with its value: their lines follow its own in the row, and one
+code stands for all. So the row has an order of its own, and is brought into that of the lines at the end.
+
 Whatever is odd (a value of a foreign type, two names that only case tells apart, no dict at all) is left to
 the flattened attributes of the event, which refuse it in their own words or have it read slowly.
 `encode_events` does the same by columns, and is what this is held against.
@@ -18,22 +21,45 @@ from __future__ import annotations
 import datetime as dt
 from array import array
 from decimal import Decimal
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.core.event import JSON
+from headgate.core.event import EVENT_TIME, JSON
 from headgate.core.interning import TextPool
-from headgate.core.values import MAX_DEPTH, Kind, check, flatten_into, fold, kind_of
+from headgate.core.values import (
+    EXACT_JOINED,
+    JOINED,
+    MAX_DEPTH,
+    PRESENT,
+    Kind,
+    check,
+    flatten_into,
+    fold,
+    kind_of,
+)
 from headgate.errors import EventError
-from headgate.records.computed import WORDS, expression_of, is_computed, is_expression
+from headgate.records.computed import (
+    EXPRESSION,
+    LOWER,
+    WORDS,
+    compute,
+    expression_of,
+    is_computed,
+    is_expression,
+    marked_as,
+    only_source,
+    sources,
+    value_of,
+)
 from headgate.records.events.line_codes import LineCodes
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
 from headgate.records.index.line_words import LineWords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,6 +85,8 @@ _REPEATED = (type(None), bool, int, str)
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
+_ABSENT = object()
+"""In place of the value of an attribute that an event has not."""
 
 
 class _Odd(Exception):  # noqa: N818 -- nothing is wrong yet
@@ -76,7 +104,12 @@ class Codes(dict[Any, "Found"]):
     def __missing__(self, value: Any) -> Found:
         check(value, self._attribute.path)
         found = self._attribute.find(value, kind_of(value))
-        if self._keep and not (self._text and len(value) > LONGEST):
+        # Of doubles, 0.0 and -0.0 are equal and not the same to expressions.
+        if (
+            self._keep
+            and not (self._text and len(value) > LONGEST)
+            and not (self._attribute.made and type(value) is float and not value)
+        ):
             if len(self) >= KEPT:
                 self.clear()
             self[value] = found
@@ -103,7 +136,8 @@ class Attribute:
     multi      the lines that take the codes of its elements, if it is an array
     side       the patterns, and `gram` the line of grams, that look at its text; -1 for none
     inside     the names in it, if it is an object of which filters name some
-    computed   the attributes that are computed from it; `words` is the line of one that is its words
+    computed   the attributes that are computed from it one by one; `words` is the line of one that is its
+               words
     """
 
     def __init__(
@@ -122,11 +156,11 @@ class Attribute:
         """Whether its text is looked at, by LIKE or for what is computed."""
         self.named = bool(lines) or self.seen
         """Whether filters look at it, and not only at what is in it."""
-        self._lines = lines
+        self.lines = lines
+        self.made: list[tuple[Path, Sequence[LineCodes]]] = []
+        """What is computed from it and known with its value, with its lines."""
         self._found: dict[tuple[int, ...], Found] = {}
-        first = lines[0].number if lines else nowhere
-        assert [line.number for line in lines] == list(range(first, first + len(lines)))
-        self.place = first if len(lines) < 2 else slice(first, first + len(lines))
+        self.place: int | slice = nowhere
         self.codes = {kind: Codes(self, kind) for kind in _SCALARS}
         self.types: dict[type, Codes | _Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
         if self.seen:
@@ -138,13 +172,27 @@ class Attribute:
         self.named = self.waits = True
         self.types.update(dict.fromkeys(_FORMS))
 
+    def settle(self, order: list[int]) -> None:
+        """Take the next places of a row; `order` has the lines whose places they are."""
+        lines = [*self.lines, *(line for _, lines in self.made for line in lines)]
+        if lines:
+            first = len(order)
+            self.place = first if len(lines) < 2 else slice(first, first + len(lines))
+            order += [line.number for line in lines]
+
     def find(self, value: object, kind: Kind) -> Found:
         """Return the codes of a value that was checked; on a line of elements 1 if it is an array."""
         codes = tuple(
-            int(kind is Kind.ARRAY) if line.multi else line.code(value, kind) for line in self._lines
+            int(kind is Kind.ARRAY) if line.multi else line.code(value, kind) for line in self.lines
         )
+        for path, lines in self.made:
+            made = compute(path, dict.fromkeys(sources(path), value))
+            made_kind = kind_of(made)
+            codes += tuple(line.code(made, made_kind) for line in lines)
         found = self._found.get(codes)
         if found is None:
+            if len(self._found) >= KEPT:
+                self._found.clear()
             # Once for all values that have them: most codes belong to many.
             one = codes[0] if codes else 0
             found = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
@@ -158,8 +206,16 @@ class Level:
     twice         whether an attribute was spelled in two ways: one event may have both, and is refused
     """
 
-    def __init__(self, prefix: Path, known: Mapping[str, Attribute], unnamed: Attribute) -> None:
+    def __init__(
+        self,
+        prefix: Path,
+        known: Mapping[str, Attribute],
+        unnamed: Attribute,
+        part: Callable[[str], str] = fold,
+    ) -> None:
         self.prefix = prefix
+        self.part = part
+        """Makes the part of a path of a name."""
         self.types: dict[str, dict[type, Codes | _Checked | None]] = {}
         self.twice = False
         self._known = known
@@ -168,7 +224,11 @@ class Level:
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute of a name."""
-        return self._known.get(fold(name), self._unnamed)
+        return self._known.get(self.part(name), self._unnamed)
+
+    def inside(self, part: str) -> Level | None:
+        """Return the level below an attribute, given by its part of a path."""
+        return self._known.get(part, self._unnamed).inside
 
     def learn(self, name: object, kind: type) -> Codes | _Checked | None:
         """Return what values of a name and a type are looked up in, where one of the two is new."""
@@ -177,7 +237,7 @@ class Level:
         found = self.attribute(name)
         if kind not in found.types:
             raise _Odd
-        folded = fold(name)
+        folded = self.part(name)
         if len(self.types) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
             self.twice = True
             return found.types[kind]
@@ -187,15 +247,15 @@ class Level:
         self.types[name] = found.types
         return found.types[kind]
 
-    def value(self, data: Mapping[str, Any], folded: str) -> Any:
+    def value(self, data: Mapping[str, Any], folded: str, otherwise: Any = None) -> Any:
         """Return the value of a name, given folded, in an object whose names were learned."""
         if not self.twice:
-            return data.get(self._spelled.get(folded, folded))
-        return next((value for name, value in data.items() if fold(name) == folded), None)
+            return data.get(self._spelled.get(folded, folded), otherwise)
+        return next((value for name, value in data.items() if self.part(name) == folded), otherwise)
 
     def distinct(self, data: Mapping[str, object]) -> bool:
         """Tell whether no two names of an object are the same but for their case."""
-        return not self.twice or len({fold(name) for name in data}) == len(data)
+        return not self.twice or len({self.part(name) for name in data}) == len(data)
 
 
 class _Computed:
@@ -257,8 +317,12 @@ class Room:
 class RowEncoder:
     """Encodes events that are given as Python values, one or many; any number of threads may ask it."""
 
-    def __init__(self, built: BuiltIndex) -> None:
+    def __init__(self, built: BuiltIndex, mark: str | None = None) -> None:
         lines = built.lines
+        self.mark = marked_as(built.attributes) if mark is None else mark
+        """What names mean, see `core/values.py`: that of the paths."""
+        self._flat = self.mark in (JOINED, EXACT_JOINED)
+        self._part: Callable[[str], str] = self.mark.__add__ if self.mark else fold
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
         self._nowhere = lines.size
@@ -285,27 +349,76 @@ class RowEncoder:
         }
         self._computed: list[_Computed] = []
         self._sources: list[Path] = []
+        self._timed: int | None = None
+        """The place of the event's time among them, if an expression asks for it."""
+        self._present: list[tuple[Path, Attribute]] = []
+        bundled = self._bundle()
         for path in built.attributes:
-            if is_expression(path):
+            if is_expression(path) and path not in bundled:
                 self._give(path)
         for number, path in enumerate(built.attributes):
-            if is_computed(path) and not is_expression(path):
+            if is_computed(path) and path[0] not in (EXPRESSION, PRESENT) and path not in bundled:
                 self.attributes[path].words = words.get(number, -1)
                 own = self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
                 own.give(self.attributes.pop(path))
+        for path in [path for path in self.attributes if path[0] == PRESENT]:
+            self._present.append((path[1:], self.attributes.pop(path)))
+            self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
         self._grams = {
             line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
         }
         self._lines, self._sides = lines.size, len(sides)
+        self._order()
         self.level = self._levels()
         self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
         """An event without elements and texts; nobody writes to what it has."""
+
+    def _bundle(self) -> set[Path]:
+        """Let what is computed from one attribute go with its values, but for arrays and texts for LIKE."""
+        found: dict[Path, list[Path]] = {}
+        waiting: set[Path] = set()
+        for path, attribute in self.attributes.items():
+            if attribute.seen and not is_computed(path):
+                waiting.add(path)
+            own = only_source(path)
+            if own is not None and not attribute.seen and not attribute.multi:
+                found.setdefault(own, []).append(path)
+            elif path[0] in {LOWER, WORDS}:
+                waiting.update(sources(path))
+        for own, paths in found.items():
+            if own not in waiting:
+                source = self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
+                source.named = True
+                source.made = [(path, self.attributes.pop(path).lines) for path in paths]
+        return {path for own, paths in found.items() if own not in waiting for path in paths}
+
+    def _order(self) -> None:
+        """Give all attributes their places in a row, and find the way from it to the order of lines."""
+        order: list[int] = []
+        computed = [each.attribute for each in self._computed] + [each for _, each in self._present]
+        outer = [*self.attributes.values(), *computed]
+        inner = [each for attribute in outer for each in attribute.computed]
+        for attribute in (*outer, *inner):
+            attribute.settle(order)
+        settled = set(order)
+        order += [line for line in range(self._lines) if line not in settled]
+        self._places = {line: place for place, line in enumerate(order)}
+        self._nulls = [self._nulls[line] for line in (*order, self._nowhere)]
+        for attribute in self.attributes.values():
+            if attribute.made:
+                place, code = attribute.find(None, Kind.NULL)
+                self._nulls[place] = code
+        back = [self._places[line] for line in range(self._lines)]
+        self._in_order = None if back == list(range(self._lines)) else itemgetter(*back)
 
     def _give(self, path: Path) -> None:
         """Let an expression be computed from the attributes that it reads."""
         expression, places = expression_of(path), []
         for own in expression.attributes:
-            self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
+            if own == EVENT_TIME and self._timed is None:
+                self._timed = len(self._sources)
+            elif own != EVENT_TIME:
+                self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
             if own not in self._sources:
                 self._sources.append(own)
             places.append(self._sources.index(own))
@@ -321,7 +434,7 @@ class RowEncoder:
                 # An object of which filters name some, and not itself, has no lines.
                 own = self.attributes.setdefault(path[:size], Attribute(path[:size], (), self._lines))
                 known.setdefault(path[: size - 1], {})[path[size - 1]] = own
-        levels = {prefix: Level(prefix, each, unnamed) for prefix, each in known.items()}
+        levels = {prefix: Level(prefix, each, unnamed, self._part) for prefix, each in known.items()}
         for prefix, each in levels.items():
             if prefix:
                 self.attributes[prefix].inside = each
@@ -332,7 +445,7 @@ class RowEncoder:
         batch = _Batch()
         codes = array("i")
         for e, event in enumerate(events):
-            codes.fromlist(self._row(event, e, batch))
+            codes.extend(self._row(event, e, batch))
         rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
         rows = rows.reshape(len(events), self._lines)
         if len(rows) == 1 and batch.plain:
@@ -352,26 +465,31 @@ class RowEncoder:
             return self._packed(batch, room.events.codes)
         return room.events
 
-    def _row(self, event: Event, e: int, batch: _Batch) -> list[int]:
+    def _row(self, event: Event, e: int, batch: _Batch) -> Sequence[int]:
         """Return the codes of an event; the rest goes to the batch."""
         data, row = event.data, self._nulls.copy()
-        if type(data) is dict and event.content_type == JSON:
+        if type(data) is dict and event.content_type == JSON and not self._flat:
             try:
                 self._read(data, self.level, row, e, batch)
+                for path, attribute in self._present:
+                    self._add(self._look_up(data, path, _ABSENT) is not _ABSENT, attribute, row, e, batch)
                 if self._computed:
-                    self._compute([self._look_up(data, path) for path in self._sources], row, e, batch)
+                    values = [self._given(data, path) for path in self._sources]
+                    if self._timed is not None:
+                        values[self._timed] = event.time
+                    self._compute(values, row, e, batch)
             except (_Odd, EventError):
                 row = self._nulls.copy()
                 batch.forget(e)
             else:
-                del row[-1]
-                return row
-        self._read_flat(event.attributes, row, e, batch)
+                return row[:-1] if self._in_order is None else self._in_order(row)
+        flat = event.attributes_as(self.mark)
+        self._read_flat(flat, row, e, batch)
+        for path, attribute in self._present:
+            self._add(path in flat, attribute, row, e, batch)
         if self._computed:
-            flat = event.attributes
-            self._compute([flat.get(path) for path in self._sources], row, e, batch)
-        del row[-1]
-        return row
+            self._compute([value_of(path, flat) for path in self._sources], row, e, batch)
+        return row[:-1] if self._in_order is None else self._in_order(row)
 
     def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: _Batch) -> None:
         """Read a record, or an object in one."""
@@ -396,15 +514,21 @@ class RowEncoder:
                 check(value, attribute.path)
                 self._add(value, attribute, row, e, batch)
 
-    def _look_up(self, data: dict[str, Any], path: Path) -> Any:
+    def _given(self, data: dict[str, Any], path: Path) -> Any:
+        """Find what an expression reads of a record that was read."""
+        if path[0] == PRESENT:
+            return self._look_up(data, path[1:], _ABSENT) is not _ABSENT
+        return self._look_up(data, path)
+
+    def _look_up(self, data: dict[str, Any], path: Path, otherwise: Any = None) -> Any:
         """Find the value of an attribute in a record that was read."""
         level: Level | None = self.level
         value: Any = data
         for name in path:
             if type(value) is not dict or level is None:
-                return None
-            found = level.value(value, name)
-            level = level.attribute(name).inside
+                return otherwise
+            found = level.value(value, name, otherwise)
+            level = level.inside(name)
             value = found
         return value
 
@@ -434,7 +558,7 @@ class RowEncoder:
         place, code = attribute.find(value, Kind.OBJECT)
         row[place] = code
         if attribute.inside is None:
-            flatten_into({}, value, (*prefix, ""))
+            flatten_into({}, value, (*prefix, ""), self._part)
         elif len(prefix) >= MAX_DEPTH:
             raise _Odd
         else:
@@ -465,7 +589,7 @@ class RowEncoder:
                 if each.words < 0:
                     self._add(text.lower(), each, row, e, batch)
                 else:
-                    row[each.words] = 1
+                    row[self._places[each.words]] = 1
                     batch.words.setdefault(each.words, []).append((e, text))
 
     def _with_words(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:

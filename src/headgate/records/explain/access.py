@@ -6,11 +6,12 @@ the conjunction demands, or by two of them; to one that demands nothing that is 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents.protocol import EVERY_EVENT, Access
+from headgate.contents.protocol import EVERY_EVENT, Access, Costs
 from headgate.records.computed import is_computed, shown
 from headgate.records.events.encode import encode
 from headgate.records.index.access import BY_GRAM, PAIR
@@ -45,16 +46,22 @@ def find_access(programs: Programs, events: Columns | None) -> list[Access]:
     keys = found.key[order]
     line_of = lines_of_atoms(found.atoms.line_base, found.atoms.level_base, found.atoms.size)
     answers = []
-    for own in entities:
+    owners = _computed(programs)
+    counts = Counter(name for names in owners for name in names)
+    for own, computed in zip(entities, owners, strict=True):
+        shared = sum(counts[name] > 1 for name in computed)
         possible = [each for each in own if each >= terms or not _is_empty(programs, found, each)]
-        words = []
+        words: list[str] = []
+        ways: list[str] = []
         reached: NDArray[np.bool_] | None = None if comers is None else np.zeros(comers.count, bool)
         for entity in possible:
             led = keys[begin[entity] : begin[entity + 1]]
             if entity < terms:
                 words.append(" and ".join(_words(programs, found, entity)) or EVERY_EVENT)
+                ways.append(_way(programs, found, entity))
             else:
                 words.append(_tree_words(programs, found, line_of[led]) if len(led) else EVERY_EVENT)
+                ways.append("value" if len(led) else "none")
             if comers is not None and reached is not None:
                 reached |= comers.of(led) if len(led) else True
         if EVERY_EVENT in words:
@@ -67,9 +74,34 @@ def find_access(programs: Programs, events: Columns | None) -> list[Access]:
                 " or ".join(dict.fromkeys(words)) or "nothing",
                 None if reached is None else int(reached.sum()),
                 NEVER if not possible else ALWAYS if always else None,
+                Costs(tuple(dict.fromkeys(ways)), computed, shared, EVERY_EVENT in words),
             )
         )
     return answers
+
+
+def _computed(programs: Programs) -> list[tuple[str, ...]]:
+    """List what is computed for each filter."""
+    found = []
+    for number in range(programs.filters):
+        tokens = programs.tokens[programs.token_start[number] : programs.token_start[number + 1]]
+        owners = dict.fromkeys(programs.leaf_attribute[tokens[tokens >= 0]].tolist())
+        paths = (programs.attributes[owner] for owner in owners)
+        found.append(tuple(shown(path) for path in paths if is_computed(path)))
+    return found
+
+
+def _way(programs: Programs, found: Choices, term: int) -> str:
+    """Name the kind of what leads to a conjunction."""
+    chosen = [(part, mode) for part, mode in found.chosen[term].reshape(2, 2).tolist() if part >= 0]
+    if len(chosen) != 1:
+        return "pair" if chosen else "none"
+    part, mode = chosen[0]
+    if mode == BY_GRAM:
+        return "letters"
+    if programs.leaf_kind[found.parts.part_leaf[part]] == ANY:
+        return "element"
+    return "range" if mode else "value"
 
 
 def _words(programs: Programs, found: Choices, term: int) -> Iterator[str]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from headgate.core.casts import to_date, to_double, to_int, to_timestamp
 from headgate.core.text.words import words
-from headgate.core.values import dotted, micros
-from headgate.records.computed import LOWER, compute
+from headgate.core.values import PRESENT, micros
+from headgate.records.computed import LOWER, compute, shown, value_of
 from headgate.records.language.model import (
     MOMENTS,
     NULL,
@@ -45,6 +45,7 @@ from headgate.records.language.model import (
 from headgate.records.language.patterns import to_regex
 from headgate.records.language.printing import print_filter, print_literal
 from headgate.records.language.rewrite import push_not
+from headgate.records.names import plain_text
 from headgate.records.reference import compare, evaluate
 
 if TYPE_CHECKING:
@@ -288,7 +289,7 @@ def explain(expression: Expression, attributes: Mapping[Path, object]) -> Explan
     pushed = push_not(expression)
     return Explanation(
         matches=evaluate(expression, attributes) is True,
-        filter=print_filter(expression),
+        filter=plain_text(print_filter(expression)),
         clauses=tuple(clause_of(node, attributes) for node in _leaves(pushed)),
         nearest_miss=tuple(clause_of(node, attributes) for node in fewest(pushed, attributes) or ()),
     )
@@ -346,14 +347,24 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     if attribute.expression is not None:
         value = attribute.expression.of_attributes(attributes)
         missing = "" if held else _computed_note(predicate, attributes, negated=negated, held=held)
-        return Clause(print_filter(node), attribute.expression.text, value, held, missing)
+        return Clause(_written(node), plain_text(attribute.expression.text), value, held, missing)
     path = attribute.path
-    value = attributes.get(path)
+    value = value_of(path, attributes)
     compared = compute(attribute.key, attributes) if attribute.function else value
     # A value that has no lower case is there all the same, and says more than NULL.
     seen = value if compared is None else compared
-    missing = "" if held else note(predicate, seen, negated=negated, held=held, present=path in attributes)
-    return Clause(print_filter(node), dotted(path), value, held, missing)
+    there = path in attributes or path[0] == PRESENT
+    missing = "" if held else note(predicate, seen, negated=negated, held=held, present=there)
+    return Clause(_written(node), shown(path), value, held, missing)
+
+
+def _written(node: Expression) -> str:
+    return plain_text(print_filter(node))
+
+
+def _given(path: Path, attributes: Mapping[Path, object]) -> str:
+    there = path in attributes or path[0] == PRESENT
+    return _shown(value_of(path, attributes)) if there else "missing"
 
 
 def _computed_note(
@@ -363,10 +374,7 @@ def _computed_note(
     expression = predicate.attribute.expression
     assert expression is not None
     value = expression.of_attributes(attributes)
-    given = ", ".join(
-        f"{dotted(path)} is {_shown(attributes.get(path)) if path in attributes else 'missing'}"
-        for path in expression.attributes
-    )
+    given = ", ".join(f"{shown(path)} is {_given(path, attributes)}" for path in expression.attributes)
     if value is None:
         trouble = expression.trouble(attributes)
         return f"the expression is NULL{f': {trouble}' if trouble else ''}; {given}"

@@ -24,6 +24,7 @@ from headgate.records.explain.distance import NEVER, lower_bounds
 from headgate.records.explain.explain import Clause, clause_of, fewest
 from headgate.records.language.model import And, Constant, Expression, Or
 from headgate.records.language.rewrite import normalise, push_not
+from headgate.records.names import plain_text
 from headgate.records.programs.binding import parse_text
 from headgate.records.programs.program import AND, FALSE, OR, compile_program
 
@@ -87,7 +88,8 @@ def why_not(state: State, event: Event, limit: int = LIMIT, within: int | None =
     At most `limit` of them, and none with more than `within` failed clauses. Filters of the tail have no
     bounds and are all parsed.
     """
-    base, attributes = state.base, event.attributes
+    base = state.base
+    attributes = event.attributes_as(base.settings.mark)
     most = NEVER - 1 if within is None else min(within, NEVER - 1)
     nearest = _Nearest(attributes, limit, most)
     count, removed = state.tail.view().filters, state.tail_removed
@@ -102,7 +104,9 @@ def why_not(state: State, event: Event, limit: int = LIMIT, within: int | None =
                 break
             nearest.weigh(identity, base.filters.text(number))
     return [
-        NearMiss(found.id, found.text, tuple(clause_of(node, attributes) for node in found.failed))
+        NearMiss(
+            found.id, plain_text(found.text), tuple(clause_of(node, attributes) for node in found.failed)
+        )
         for found in nearest.found
     ]
 

@@ -24,6 +24,7 @@ from headgate.records.expressions.types import (
     VOID,
     WHOLE,
     Type,
+    distinct,
     is_atomic,
     is_decimal,
     is_number,
@@ -328,7 +329,7 @@ def incoming(kind: Type) -> Callable[[Any], Any] | None:
 
 def _struct_in(value: dict[str, Any], fields: dict[str, Any], doubles: set[str]) -> dict[str, Any]:
     found = {}
-    for name, each in value.items():
+    for name, each in distinct(value).items():
         folded = name.lower()
         if each is None or folded not in fields:
             continue

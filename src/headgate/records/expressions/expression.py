@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.values import flatten
+from headgate.core.values import PRESENT, flatten
+from headgate.records.computed import value_of
 from headgate.records.expressions.arrays import MAX_STEPS
 from headgate.records.expressions.binding import FIRST_SLOT, Binder
 from headgate.records.expressions.bound import fail, take_trouble
 from headgate.records.expressions.casting import incoming, outgoing
-from headgate.records.expressions.model import names
+from headgate.records.expressions.model import Call, names
 from headgate.records.expressions.parse import check_size, parse_node
 from headgate.records.expressions.printing import print_node, print_operand
 from headgate.records.expressions.types import BOOL, DOUBLE, LONG, STRING, VOID, type_of
@@ -90,6 +91,8 @@ class Expression:
         self.operand = print_operand(node)
         """The text, in parentheses where another operator follows."""
         self.attributes: tuple[Path, ...] = names(node)
+        self._exists = isinstance(node, Call) and node.name == "exists" and len(self.attributes) == 1
+        self._presence = any(path[0] == PRESENT for path in self.attributes)
         self._forms: dict[object, Form] = {}
 
     @classmethod
@@ -125,11 +128,22 @@ class Expression:
 
     def of_attributes(self, attributes: Mapping[Path, object]) -> Any:
         """Return the value for flattened attributes."""
+        if self._presence:
+            return self.of_values([value_of(path, attributes) for path in self.attributes])
         return self.of_values([attributes.get(path) for path in self.attributes])
 
     def of_values(self, values: Sequence[Any]) -> Any:
         """Return the value for those of the attributes, in their order."""
-        return self.form(values).run(values)
+        found = self.form(values).run(values)
+        if found is None and self._exists and type_of(values[0]) is None:
+            return self._of_some(values[0])
+        return found
+
+    def _of_some(self, value: Any) -> bool | None:
+        """Ask elements of several types one by one: TRUE of one is TRUE of all, and else it is NULL."""
+        if not isinstance(value, list | tuple):
+            return None
+        return True if any(self.of_values(([each],)) is True for each in value) else None
 
     def trouble(self, attributes: Mapping[Path, object]) -> str:
         """Say where Spark would raise for an event; empty if it would not."""

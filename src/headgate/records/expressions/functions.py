@@ -22,7 +22,7 @@ ALIASES = {
 }
 """Other names; some are of operators."""
 
-_CLOCK = "it asks the clock, and an event means the same at any time"
+_CLOCK = "it asks the clock, and an event means the same at any time; the event's own time is :event_time"
 _CHANCE = "it gives another answer each time"
 _DIGIT = "its last digit depends on the machine"
 _ROWS = "it looks at many rows, and a filter at one event"
@@ -37,5 +37,6 @@ REFUSED = {
         ("exp", "ln", "log", "log10", "log2", "pow", "power", "sin", "cos", "tan", "cbrt"), _DIGIT
     ),
     **dict.fromkeys(("count", "sum", "avg", "min", "max", "first", "last", "collect_list", "mean"), _ROWS),
+    "present": "it is for sets of filters with nulls='told'; to others, null is missing",
     **dict.fromkeys(("user", "current_user", "session_user", "version"), "it asks the session"),
 }

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 from headgate.records.expressions.bound import NOT_CONSTANT, Bound, constant, lift
 from headgate.records.expressions.casting import as_bool, as_double, cast
 from headgate.records.expressions.function import MANY, Function
-from headgate.records.expressions.types import BOOL, DOUBLE, STRING, VOID, common, common_of, is_atomic
+from headgate.records.expressions.model import SHIFT_CALL, TIME_CALL
+from headgate.records.expressions.types import (
+    BOOL,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    common,
+    common_of,
+    is_atomic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -284,6 +294,10 @@ def _typeof(parts: Sequence[Bound]) -> Bound:
     return constant(STRING, str(parts[0].type))
 
 
+def _shift(parts: Sequence[Bound]) -> Bound:
+    return lift(TIMESTAMP, lambda moment, micros: moment + micros, parts)
+
+
 OPERATORS = {
     **{sign: Function(_comparison(sign), 2, 2) for sign in _SIGNS},
     "<=>": Function(_null_safe, 2, 2),
@@ -294,6 +308,8 @@ OPERATORS = {
     "between": Function(_between, 3, 3),
     "in": Function(_in, 2, MANY),
     "case": Function(_case, 2, MANY),
+    TIME_CALL: Function(_coalesce, 2, 2),
+    SHIFT_CALL: Function(_shift, 2, 2),
 }
 FUNCTIONS = {
     "if": Function(_case, 3, 3),

@@ -75,6 +75,8 @@ class Lambda:
     body: Node
 
 
+TIME_CALL, SHIFT_CALL = ":event_time", ":shift"
+"""The calls of the event's time, and of a time that is so many microseconds later; no text calls them so."""
 Node: TypeAlias = Value | Name | Variable | Call | Cast | Lambda
 
 

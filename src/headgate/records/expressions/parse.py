@@ -7,43 +7,38 @@ comparison of a comparison), parentheses are asked for. `printing` must write wh
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, NoReturn
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from headgate.core.likeliest import likeliest
+from headgate.core.event import TIME
 from headgate.core.text.words import one_word
-from headgate.core.values import fold
 from headgate.errors import FilterError
-from headgate.records.expressions import types
-from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS, REFUSED
+from headgate.records.expressions.functions import OPERATORS
 from headgate.records.expressions.model import (
     MAX_DEPTH,
-    MAX_LAMBDAS,
     MAX_NESTING,
     MAX_NODES,
+    SHIFT_CALL,
+    TIME_CALL,
     Call,
-    Cast,
-    Lambda,
     Name,
     Node,
     Value,
-    Variable,
     children,
 )
-from headgate.records.expressions.printing import COMPARISONS
-from headgate.records.language.literals import literal_of
+from headgate.records.expressions.operands import Operands
 from headgate.records.language.model import Literal, LiteralType
-from headgate.records.language.refusal import MAX_CLAUSES, MAX_LIST, MAX_NAME_PARTS, check_gaps, check_text
+from headgate.records.language.refusal import MAX_CLAUSES, check_gaps, check_text
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlglot.tokenizer_core import Token
+    from headgate.records.names import NameSettings
 
 _DIALECT = Spark()
 _SIGNS = {
@@ -57,43 +52,10 @@ _SIGNS = {
 }
 _ADDING = {TokenType.PLUS: "+", TokenType.DASH: "-", TokenType.DPIPE: "||"}
 _TIMES = {TokenType.STAR: "*", TokenType.SLASH: "/", TokenType.MOD: "%", TokenType.DIV: "div"}
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_RESERVED = frozenset(
-    re.findall(
-        r"\w+",
-        """and any array as between case cast cross distinct else end escape except exists false for from
-        full having ilike in inner intersect interval is join lateral like minus not null on or order
-        outer regexp rlike select then true union using values when where with""",
-    )
-)
-"""Words that are no names without backticks."""
-_NO_FUNCTIONS = _RESERVED - {"array", "cast", "exists", "regexp", "rlike"}
-_TYPES = {
-    "int": types.INT,
-    "integer": types.INT,
-    "bigint": types.LONG,
-    "long": types.LONG,
-    "double": types.DOUBLE,
-    "string": types.STRING,
-    "boolean": types.BOOL,
-    "date": types.DATE,
-    "timestamp": types.TIMESTAMP,
-}
-_DECIMALS = {"decimal", "dec", "numeric"}
-_CONVERTING = {name: _TYPES[name] for name in ("int", "bigint", "double", "string", "boolean")} | {
-    "date": types.DATE,
-    "timestamp": types.TIMESTAMP,
-    "decimal": types.decimal(10, 0),
-}
-"""Functions that are casts: `int(a)`."""
-_BARE_FUNCTIONS = {"current_date", "current_timestamp", "current_user", "session_user", "localtimestamp"}
-"""What Spark takes for functions without parentheses."""
-_MOMENT_WORDS = {"date", "timestamp", "timestamp_ltz"}
-_LOOSE = COMPARISONS | {"and", "or", "not", "in", "like", "ilike", "rlike", "is null", "between"}
 _TRUTHS = {"true": True, "false": False}
 
 
-def parse_node(text: str) -> Node:
+def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
     """Parse an expression of attributes, functions and operators; refuse what is none, with its place.
 
     >>> parse_node("price * 2").name
@@ -109,24 +71,11 @@ def parse_node(text: str) -> Node:
     except TokenError:
         raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
     check_gaps(tokens, text)
-    return Parser(text, tokens).whole()
+    return Parser(text, tokens, settings).whole()
 
 
-class Parser:
-    """Reads tokens from left to right; a method for each level of the grammar."""
-
-    def __init__(self, text: str, tokens: list[Token]) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.at = 0
-        self.depth = 0
-        self.clauses = 0
-        self.sure = False
-        """Whether what was refused is part of the language of expressions, and wrong in it."""
-        self.bare: set[int] = set()
-        """Comparisons and the like that stand in no parentheses, by id: none is an operand."""
-        self.kept: list[Node] = []
-        self.variables: list[str] = []
+class Parser(Operands):
+    """Reads operators and conditions; a method for each level of the grammar."""
 
     def whole(self) -> Node:
         """Read all tokens."""
@@ -136,70 +85,6 @@ class Parser:
         if self.at < len(self.tokens):
             self.refuse(f"{self.written()!r} cannot stand here")
         return found
-
-    # Looking at tokens
-
-    def kind(self, ahead: int = 0) -> TokenType | None:
-        """Return the type of a token."""
-        place = self.at + ahead
-        return self.tokens[place].token_type if place < len(self.tokens) else None
-
-    def written(self, ahead: int = 0) -> str:
-        """Return a token as it is written; empty at the end."""
-        place = self.at + ahead
-        if place >= len(self.tokens):
-            return ""
-        token = self.tokens[place]
-        return self.text[token.start : token.end + 1]
-
-    def word(self, ahead: int = 0) -> str:
-        """Return a word in lower case; empty if the token is none."""
-        text = self.written(ahead)
-        return text.lower() if _WORD.match(text) else ""
-
-    def take(self, *wanted: str) -> bool:
-        """Step over words or signs if they come next."""
-        for ahead, each in enumerate(wanted):
-            if self.written(ahead).lower() != each:
-                return False
-        self.at += len(wanted)
-        return True
-
-    def expect(self, sign: str, why: str) -> None:
-        """Step over a sign that must come."""
-        if not self.take(sign):
-            self.refuse(why)
-
-    def refuse(self, reason: str, at: int | None = None) -> NoReturn:
-        """Refuse the text at a token, or at the next one."""
-        place = self.at if at is None else at
-        start = self.tokens[place].start if place < len(self.tokens) else len(self.text)
-        raise FilterError(reason, self.text, start)
-
-    def make(self, name: str, *arguments: Node, bare: bool = False) -> Call:
-        """Make a call."""
-        node = Call(name, arguments)
-        if bare:
-            self.bare.add(id(node))
-            self.kept.append(node)
-        return node
-
-    def deeper(self) -> None:
-        """Go into parentheses or the like."""
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            self.refuse(f"the expression nests deeper than {MAX_NESTING}")
-
-    def wrong(self, reason: str, at: int) -> NoReturn:
-        """Refuse something that expressions know, and take in another form."""
-        self.sure = True
-        self.refuse(reason, at)
-
-    def operand(self, node: Node, at: int) -> Node:
-        """Refuse a comparison without parentheses as an operand: parsers disagree about its order."""
-        if id(node) in self.bare:
-            self.wrong("put parentheses around this comparison: it is an operand of another operator", at)
-        return node
 
     # Levels of the grammar, the loosest first
 
@@ -329,6 +214,9 @@ class Parser:
             self.operand(found, at)
             self.at += 1
             at = self.at
+            if self.word() == "interval" and sign != "||" and _is_time(found):
+                found = self.make(SHIFT_CALL, found, self.interval(sign))
+                continue
             found = self.make(sign, found, self.operand(self.product(), at))
         return found
 
@@ -360,276 +248,24 @@ class Parser:
         self.depth -= 1
         return found
 
-    def postfix(self) -> Node:
-        """Read a value, and what is taken out of it."""
-        found = self.primary()
-        while True:
-            if self.take("["):
-                self.deeper()
-                place = self.sum()
-                self.depth -= 1
-                self.expect("]", "a bracket is still open: write a[0]")
-                found = self.make("element", found, place)
-            elif self.kind() is TokenType.DOT and not isinstance(found, Name):
-                self.at += 1
-                field = Value(Literal(LiteralType.STRING, fold(self.part())))
-                found = self.make("field", found, field)
-            elif self.kind() is TokenType.DCOLON and self.written() == "::":
-                self.at += 1
-                found = Cast(found, self.type())
-            else:
-                return found
 
-    def primary(self) -> Node:
-        """Read a literal, a name, a call, CASE, CAST or parentheses."""
-        kind, word = self.kind(), self.word()
-        if kind is None:
-            self.refuse(
-                "a value or a condition is missing after this" if self.at else "there is no expression"
-            )
-        if kind is TokenType.L_PAREN:
-            self.at += 1
-            if self.word() in {"select", "with"}:
-                self.refuse("a subquery is not part of the filter language")
-            self.deeper()
-            found = self.disjunction()
-            self.depth -= 1
-            self.expect(")", "a parenthesis is still open: close it here, or write AND or OR before this")
-            self.bare.discard(id(found))
-            return found
-        if kind in {TokenType.NUMBER, TokenType.STRING, TokenType.RAW_STRING, TokenType.DASH}:
-            return self.literal()
-        if word in {"true", "false", "null"}:
-            return self.literal()
-        if word in _MOMENT_WORDS and self.kind(1) in {TokenType.STRING, TokenType.RAW_STRING}:
-            return self.literal()
-        if word == "case":
-            return self.case()
-        if word and self.kind(1) is TokenType.L_PAREN and word not in _NO_FUNCTIONS:
-            return self.call(word)
-        if kind is TokenType.IDENTIFIER or (word and word not in _RESERVED):
-            return self.name()
-        if word == "interval":
-            self.wrong("INTERVAL is not part of the filter language; date_add and add_months are", self.at)
-        if word:
-            self.refuse(f"{self.written().upper()} cannot stand here; an attribute of that name is `{word}`")
-        return self.refuse(f"{self.written()!r} is not part of the filter language here")
+def spark_text(text: str, *, timed: bool) -> str:
+    """Write a sound filter for Spark, to which `:event_time` is the column `time` of a row, or nothing.
 
-    def literal(self) -> Node:
-        """Read a literal; sqlglot knows the forms of numbers and moments."""
-        begin = self.at
-        if self.kind() is TokenType.DASH or self.word() in _MOMENT_WORDS:
-            self.at += 1
-        number = self.kind() is TokenType.NUMBER
-        string = self.kind() in {TokenType.STRING, TokenType.RAW_STRING}
-        self.at += 1
-        suffix = ""
-        # The tokenizer splits 5L into 5, :: and L, all three at one place.
-        if number and self.kind() is TokenType.DCOLON and self.written() != "::":
-            suffix = self.tokens[self.at + 1].text.upper()
-            self.at += 2
-        if string and self.kind() in {TokenType.STRING, TokenType.RAW_STRING}:
-            self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
-        try:
-            trees = _DIALECT.parser().parse_into(exp.Condition, self.tokens[begin : self.at], self.text)
-        except (ParseError, ArithmeticError):
-            self.refuse("this is not a literal", begin)
-        assert trees[0] is not None
-        found = literal_of(trees[0], self.text)
-        if suffix in {"S", "Y", "F"}:
-            self.wrong(f"a number in an expression has no suffix {suffix}: write it without", begin)
-        return Value(found, wide=suffix == "L")
+    >>> spark_text("a < :event_time AND b = ':event_time'", timed=True)
+    "a < try_cast(time AS TIMESTAMP) AND b = ':event_time'"
+    """
+    tokens = _DIALECT.tokenize(text)
+    written = f"try_cast({TIME if timed else 'NULL'} AS TIMESTAMP)"
+    for colon, word in reversed([*pairwise(tokens)]):
+        if colon.token_type is TokenType.COLON and word.text.lower() == "event_time":
+            text = text[: colon.start] + written + text[word.end + 1 :]
+    return text
 
-    def part(self) -> str:
-        """Read one part of a dotted name."""
-        kind = self.kind()
-        if kind is TokenType.IDENTIFIER:
-            name = self.tokens[self.at].text
-        elif self.word():
-            name = self.written()
-        else:
-            self.refuse("a name is expected after this dot")
-        self.at += 1
-        return name
 
-    def name(self) -> Node:
-        """Read a dotted name: of an attribute, or of a variable and a field in it."""
-        begin, quoted = self.at, self.kind() is TokenType.IDENTIFIER
-        parts = [self.part()]
-        variable = fold(parts[0]) in self.variables
-        if not quoted and not variable and parts[0].lower() in _BARE_FUNCTIONS:
-            self.wrong(f"{parts[0]} is not part of the filter language: {REFUSED[parts[0].lower()]}", begin)
-        while not variable and self.kind() is TokenType.DOT:
-            self.at += 1
-            parts.append(self.part())
-            if len(parts) > MAX_NAME_PARTS:
-                self.refuse(f"the name has more than {MAX_NAME_PARTS} parts")
-        return Variable(fold(parts[0])) if variable else Name(tuple(map(fold, parts)), tuple(parts))
-
-    def items(self, end: str, why: str, *, functions: bool = True) -> list[Node]:
-        """Read values between commas, and the sign that ends them."""
-        if self.take(end):
-            self.refuse(why, self.at - 1)
-        found = [self.item(functions=functions)]
-        while self.take(","):
-            if len(found) >= MAX_LIST:
-                self.refuse(f"the list is longer than {MAX_LIST:,}")
-            found.append(self.item(functions=functions))
-        self.expect(end, f"a comma or {end} is missing before this")
-        return found
-
-    def item(self, *, functions: bool = False) -> Node:
-        """Read one argument: an expression, or a function of an element."""
-        if (
-            functions
-            and self.kind(1) is TokenType.ARROW
-            and (self.word() or self.kind() is TokenType.IDENTIFIER)
-        ):
-            variable = fold(self.part())
-            self.at += 1
-            self.variables.append(variable)
-            if len(self.variables) > MAX_LAMBDAS:
-                self.wrong(f"functions of elements nest deeper than {MAX_LAMBDAS}", self.at)
-            body = self.disjunction()
-            self.variables.pop()
-            return Lambda(variable, body)
-        self.deeper()
-        found = self.disjunction()
-        self.depth -= 1
-        self.bare.discard(id(found))
-        return found
-
-    def case(self) -> Node:
-        """Read CASE; `CASE a WHEN 1` is `CASE WHEN a = 1`."""
-        begin = self.at
-        self.at += 1
-        subject = None if self.word() == "when" else self.item()
-        parts: list[Node] = []
-        while self.take("when"):
-            when = self.item()
-            self.expect("then", "THEN is missing before this")
-            parts += [when if subject is None else self.make("=", subject, when), self.item()]
-        if not parts:
-            self.refuse("CASE takes WHEN … THEN …", begin)
-        if self.take("else"):
-            parts.append(self.item())
-        self.expect("end", "END is missing before this")
-        return self.make("case", *parts)
-
-    def call(self, word: str) -> Node:
-        """Read a function and its arguments."""
-        begin = self.at
-        self.at += 2
-        if word in {"cast", "try_cast"}:
-            child = self.item()
-            self.expect("as", "CAST takes a type: write cast(a AS INT)")
-            to = self.type()
-            self.expect(")", "a parenthesis is missing before this")
-            return Cast(child, to)
-        if word == "extract":
-            return self.extract(begin)
-        if word in REFUSED:
-            self.wrong(f"{word} is not part of the filter language: {REFUSED[word]}", begin)
-        if word == "trim" and self.word() in {"both", "leading", "trailing"}:
-            return self.trim()
-        if self.word() == "distinct":
-            self.refuse("DISTINCT is not part of the filter language")
-        arguments = [] if self.take(")") else self.arguments(word)
-        if word in _CONVERTING and len(arguments) == 1:
-            return Cast(arguments[0], _CONVERTING[word])
-        return self.named(word, arguments, begin)
-
-    def arguments(self, word: str) -> list[Node]:
-        """Read arguments, also those of `position(a IN b)` and `substring(a FROM 1 FOR 2)`."""
-        if word == "position":
-            first = self.sum()
-            if self.take("in"):
-                second = self.sum()
-                self.expect(")", "a parenthesis is missing before this")
-                return [first, second]
-            rest = self.items(")", "") if self.take(",") else []
-            if not rest:
-                self.expect(")", "a comma is missing before this")
-            return [first, *rest]
-        first = self.item()
-        if word in {"substring", "substr"} and self.take("from"):
-            found = [first, self.sum()]
-            if self.take("for"):
-                found.append(self.sum())
-        elif word == "trim" and self.take("from"):
-            found = [first, self.sum()]
-        else:
-            return [
-                first,
-                *(self.items(")", "a value is missing after this comma") if self.take(",") else self.end()),
-            ]
-        self.expect(")", "a parenthesis is missing before this")
-        return found
-
-    def end(self) -> list[Node]:
-        """Step over the end of arguments."""
-        self.expect(")", "a comma or a parenthesis is missing before this")
-        return []
-
-    def trim(self) -> Node:
-        """Read `trim(BOTH 'x' FROM a)`."""
-        name = {"both": "trim", "leading": "ltrim", "trailing": "rtrim"}[self.word()]
-        self.at += 1
-        letters = [] if self.word() == "from" else [self.sum()]
-        self.expect("from", "FROM is missing before this")
-        found = self.sum()
-        self.expect(")", "a parenthesis is missing before this")
-        return self.make(name, *letters, found)
-
-    def extract(self, begin: int) -> Node:
-        """Read `extract(YEAR FROM a)`."""
-        word = self.word()
-        self.at += 1
-        self.expect("from", "extract takes a part of a moment: write extract(YEAR FROM a)")
-        found = self.sum()
-        self.expect(")", "a parenthesis is missing before this")
-        return self.named({"doy": "dayofyear", "week": "weekofyear"}.get(word, word), [found], begin)
-
-    def named(self, word: str, arguments: list[Node], begin: int) -> Node:
-        """Make the call of a function by its name, with as many arguments as it takes."""
-        name = ALIASES.get(word, word)
-        wanted = FUNCTIONS.get(name) or (OPERATORS.get(name) if word in ALIASES else None)
-        if wanted is None:
-            meant = likeliest(word, (*FUNCTIONS, *ALIASES))
-            self.wrong(f"there is no function {word}" + (f" (did you mean {meant}?)" if meant else ""), begin)
-        if not wanted.least <= len(arguments) <= wanted.most:
-            self.wrong(f"{word} takes {wanted.takes}", begin)
-        wrong = wanted.check(arguments)
-        if wrong:
-            self.wrong(f"{word}: {wrong}", begin)
-        return self.make(name, *arguments)
-
-    def type(self) -> types.Type:
-        """Read the name of a type."""
-        word = self.word()
-        if word in _DECIMALS:
-            self.at += 1
-            return self.decimal()
-        if word not in _TYPES:
-            known = ", ".join(each.upper() for each in _TYPES if each not in {"integer", "long"})
-            self.wrong(f"a cast goes to {known} or DECIMAL(10, 2)", self.at)
-        self.at += 1
-        return _TYPES[word]
-
-    def decimal(self) -> types.Type:
-        """Read the digits of a decimal type."""
-        if not self.take("("):
-            return types.decimal(10, 0)
-        digits = [self.written()]
-        self.at += 1
-        if self.take(","):
-            digits.append(self.written())
-            self.at += 1
-        self.expect(")", "a parenthesis is missing before this")
-        precision, scale = ([int(each) for each in digits if each.isdigit() and len(each) < 3] + [0])[:2]
-        if len(digits) > 2 or not 0 < precision <= types.MAX_PRECISION or scale > precision:
-            self.wrong("a decimal has at most 38 digits: write DECIMAL(10, 2)", self.at - 1)
-        return types.decimal(precision, scale)
+def _is_time(node: Node) -> bool:
+    """Tell whether a node is the event's time, or some time before or after it."""
+    return isinstance(node, Call) and node.name in {TIME_CALL, SHIFT_CALL}
 
 
 def _is_text(node: Node) -> bool:

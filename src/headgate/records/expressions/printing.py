@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from headgate.records.expressions.model import Call, Cast, Lambda, Name, Node, Value, Variable
+from headgate.records.expressions.model import (
+    SHIFT_CALL,
+    TIME_CALL,
+    Call,
+    Cast,
+    Lambda,
+    Name,
+    Node,
+    Value,
+    Variable,
+)
 from headgate.records.language.printing import name_text, print_literal
 
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "<=>"})
 SIGNS = COMPARISONS | {"+", "-", "*", "/", "%", "div", "||", "and", "or"}
 """Operators that stand between two operands."""
-_LOOSE = SIGNS | {"not", "in", "like", "ilike", "rlike", "is null", "negative", "between"}
+INTERVALS = {
+    "week": 604_800_000_000,
+    "day": 86_400_000_000,
+    "hour": 3_600_000_000,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1000,
+    "microsecond": 1,
+}
+"""Microseconds of the units of intervals; a day has as many hours everywhere, because the zone is UTC."""
+_LOOSE = SIGNS | {SHIFT_CALL, "not", "in", "like", "ilike", "rlike", "is null", "negative", "between"}
 
 
 _MORE_KEYWORDS = {"div", "end", "else", "full", "order", "regexp"}
@@ -46,9 +66,14 @@ def _call(name: str, arguments: tuple[Node, ...]) -> str:
         return f" {name.upper()} ".join(map(print_operand, arguments))
     first = print_operand(arguments[0]) if arguments else ""
     match name:
+        case ":event_time":
+            return TIME_CALL
+        case ":shift":
+            return f"{print_node(arguments[0])} {_interval(arguments[1])}"
         case "not":
             return f"NOT {first}"
-        case "negative":
+        case "negative" if not isinstance(arguments[0], Value):
+            # Before a number, a minus would be part of it.
             return f"- {first}"
         case "is null":
             return f"{first} IS NULL"
@@ -68,6 +93,15 @@ def _call(name: str, arguments: tuple[Node, ...]) -> str:
         case "case":
             return _case(arguments)
     return f"{name}({', '.join(map(print_node, arguments))})"
+
+
+def _interval(node: Node) -> str:
+    """Write microseconds as an interval of the greatest unit that holds them."""
+    assert isinstance(node, Value)
+    micros = node.literal.value
+    assert isinstance(micros, int)
+    unit = next(unit for unit, size in INTERVALS.items() if micros % size == 0 and unit != "week")
+    return f"{'-' if micros < 0 else '+'} INTERVAL {abs(micros) // INTERVALS[unit]} {unit.upper()}"
 
 
 def _case(arguments: tuple[Node, ...]) -> str:

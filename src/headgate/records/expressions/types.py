@@ -7,9 +7,10 @@ types that its attributes come in. The rules are those of Spark's ANSI mode.
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from decimal import Decimal
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.core.values import fold
 
@@ -183,8 +184,20 @@ def type_of(value: object) -> Type | None:
 
 def _struct(value: dict[str, object]) -> Type:
     """Return the type of an object; a field that has none is left out, and so is NULL to functions."""
-    kinds = ((fold(name), type_of(each)) for name, each in value.items())
+    kinds = ((fold(name), type_of(each)) for name, each in distinct(value).items())
     return Type("struct", fields=tuple((name, kind) for name, kind in kinds if kind is not None))
+
+
+def distinct(value: dict[str, Any]) -> dict[str, Any]:
+    """Leave out fields whose names differ in case only: Spark has no such object, so they are NULL.
+
+    >>> distinct({"a": 1, "A": 2, "b": 3})
+    {'b': 3}
+    """
+    if len(set(map(fold, value))) == len(value):
+        return value
+    folded = Counter(map(fold, value))
+    return {name: each for name, each in value.items() if folded[fold(name)] == 1}
 
 
 def _beside(left: Type | None, right: Type | None) -> Type | None:

@@ -11,17 +11,24 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
+from headgate.core.values import PRESENT
 from headgate.records.language.literals import MAX_DIGITS, MAX_FRACTION
 from headgate.records.language.model import Attribute, Literal, LiteralType
 from headgate.records.language.patterns import escaped
 from headgate.records.language.printing import print_attribute, print_literal
+from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from headgate.records.names import NameSettings
 
     Number = int | Decimal
 
@@ -93,13 +100,44 @@ def unless(part: Sql) -> Sql:
     return Sql(f"NOT coalesce({part.text}, FALSE)", _NOT)
 
 
+_SETTINGS: ContextVar[NameSettings] = ContextVar("settings", default=USUAL)
+
+
+@contextmanager
+def naming(settings: NameSettings) -> Iterator[None]:
+    """Write names by the settings of a set of filters, as long as it is open.
+
+    Converters have many functions between the text and its names, and the settings are the same for all.
+    """
+    token = _SETTINGS.set(settings)
+    try:
+        yield
+    finally:
+        _SETTINGS.reset(token)
+
+
+def told() -> bool:
+    """Tell whether null is told from missing in the set of filters."""
+    return _SETTINGS.get().told
+
+
 def name(*parts: str) -> str:
     """Write an attribute.
 
     >>> name("detail", "detail-type")
     'detail.`detail-type`'
     """
-    return print_attribute(Attribute.of(*parts))
+    return _name(_SETTINGS.get(), parts)
+
+
+@lru_cache(maxsize=4_096)
+def _name(settings: NameSettings, parts: tuple[str, ...]) -> str:
+    return print_attribute(Attribute.of(*settings.spelled(parts)))
+
+
+def present(attribute: str) -> Sql:
+    """Write that an event has an attribute, which is given by its name."""
+    return Sql(f"`{PRESENT}`.{attribute}")
 
 
 def text(value: str) -> str:
@@ -172,6 +210,7 @@ def is_text(operand: str) -> Sql:
     return Sql(f"{operand} >= ''")
 
 
+@lru_cache(maxsize=4_096)
 def casts(value: str) -> bool:
     """Tell whether a string beside a number, a Boolean or a moment is cast to it.
 

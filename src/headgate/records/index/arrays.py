@@ -37,6 +37,8 @@ GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = range(12, 16)
 NOT_LINE = 14
 """The bit of a line's number, which has as many bits, that says that operands are what a check leaves out."""
 
+IDLE = -2
+"""In place of `level_base`: the line of a computed attribute that leads to no entries."""
 DUPLICATE, REFERENCE, TREE = 1, 2, 4
 """Flags of an entry: it may be found twice; its checks stand elsewhere; its checks have jumps."""
 FLAGS = 3
@@ -57,7 +59,8 @@ class RecordArrays(NamedTuple):
 
         atom           a code on a line (line_base[l] + code), or a bucket of codes
                        (level_base[l] + bucket), behind all codes; the bucket of a code is quantile[atom],
-                       and on a line that has no such atoms, since it has few codes, that is the code
+                       and on a line that has no such atoms, since it has few codes, that is the code;
+                       level_base[l] is -1 then, and IDLE where no atom leads anywhere
         single a       entries stream[single_start[a]:single_start[a + 1]]
         pair (a, b)    slots of a hash, a < b: slot_print 0 is free, else one byte of the key's hash, and
                        slot_at is where stream holds [a, b, words, entries…]

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import SubscriptionError
+from headgate.records.computed import is_computed
 from headgate.records.events.columns import BatchColumns
 from headgate.records.events.encode import encode
 from headgate.records.index import access, clusters, trees
 from headgate.records.index.access import Atoms, number_atoms
-from headgate.records.index.arrays import DUPLICATE, RecordArrays
+from headgate.records.index.arrays import DUPLICATE, IDLE, RecordArrays
 from headgate.records.index.checking import name_left_out
 from headgate.records.index.clusters import Entities
 from headgate.records.index.grams import add_grams, rarest
@@ -134,6 +135,43 @@ class Choices(NamedTuple):
         return without_filters(programs.attributes, programs.filters, self.lines, self.texts)
 
 
+FEW_LINES = 16
+"""Lines of computed attributes that are all taken as they are."""
+LINE = 3.0
+"""What it costs an event to come to filters by one line more, in checks."""
+_NEVER = 1e6
+"""How much more frequent codes are made to seem by which no event shall come, if there is another way."""
+
+
+def _gains(
+    parts: Parts,
+    weights: NDArray[np.float64],
+    chosen: NDArray[np.int32],
+    others: NDArray[np.int32],
+    lines: int,
+) -> NDArray[np.float64]:
+    """Return for each line how many checks an event is spared if terms are come to by it, and not by others.
+
+    A set may have hundreds of expressions with few filters each; a line for each of them to look up would
+    cost every event more than it spares.
+    """
+    reached = []
+    for each in (chosen, others):
+        share = np.ones(len(each))
+        for place in (0, 2):
+            own = each[:, place]
+            share *= np.where(own >= 0, weights[np.maximum(own, 0)], 1.0) if len(weights) else 1.0
+        reached.append(share)
+    gains = np.zeros(lines)
+    spared = np.maximum(reached[1] - reached[0], 0.0)
+    for place in (0, 2):
+        own = chosen[:, place]
+        line = parts.part_line[np.maximum(own, 0)] if len(parts.part_line) else own
+        led = (own >= 0) & (line >= 0)
+        np.add.at(gains, line[led], spared[led])
+    return gains
+
+
 def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Choices:
     """Choose how events come to programs. `weigh` estimates how often events have each code."""
     lines, parts, texts = make_lines(programs)
@@ -146,16 +184,32 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
         )
     terms = make_terms(programs, parts)
     shell = without_filters(programs.attributes, programs.filters, lines, texts)
-    atoms = number_atoms(lines, weigh(shell, parts, terms))
+    shares = weigh(shell, parts, terms)
+    atoms = number_atoms(lines, shares)
     gram_atom = rarest(grams, atoms.line_base, atoms.weight)
     kind = programs.leaf_kind
-    weights = np.zeros(len(parts.part_line))
-    sizes = np.zeros(len(parts.part_line), np.int64)
-    access.weigh_parts(atoms, parts, kind, weights, sizes)
-    chosen = np.full((len(terms.term_filter), 4), -2, np.int32)
-    access.choose_access(
-        atoms, parts, kind, weights, sizes, gram_atom, terms.term_start, terms.part, posting, chosen
-    )
+
+    def chosen_by(own: Atoms) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        weights = np.zeros(len(parts.part_line))
+        sizes = np.zeros(len(parts.part_line), np.int64)
+        access.weigh_parts(own, parts, kind, weights, sizes)
+        chosen = np.full((len(terms.term_filter), 4), -2, np.int32)
+        access.choose_access(
+            own, parts, kind, weights, sizes, gram_atom, terms.term_start, terms.part, posting, chosen
+        )
+        return weights, chosen
+
+    weights, chosen = chosen_by(atoms)
+    computed = np.array([is_computed(path) for path in programs.attributes], bool)[lines.line_attribute]
+    computed &= lines.line_multi == 0
+    if computed.sum() > FEW_LINES:
+
+        def without(left_out: NDArray[np.bool_]) -> NDArray[np.int32]:
+            factor = np.where(left_out, _NEVER, 1.0)
+            return chosen_by(number_atoms(lines, shares * np.repeat(factor, lines.line_codes)))[1]
+
+        idle = computed & (_gains(parts, weights, chosen, without(computed), lines.size) < LINE)
+        chosen = without(idle) if idle.any() else chosen
     postings = access.post(atoms, parts, gram_atom, chosen)
     tree_key, tree_of, tree_tokens = _post_trees(programs, parts, terms, atoms, gram_atom)
     key = np.concatenate([postings.key, tree_key])
@@ -308,10 +362,15 @@ def _lay_out(
     is_glob = programs.leaf_kind >= GLOB
     glob_words = np.diff(programs.glob_start)[is_glob]
     glob_attribute, glob_side = np.unique(programs.leaf_attribute[is_glob], return_inverse=True)
+    leading = np.zeros(found.lines.size, bool)
+    leads = (np.diff(single_start) > 0) | (pair_mask > 0)
+    leading[np.unique(line_of[leads]) % max(1, found.lines.size)] = True
+    computed = np.array([is_computed(path) for path in programs.attributes], bool)
+    idle = computed[found.lines.line_attribute] & ~leading
     arrays = RecordArrays(
         line_base=atoms.line_base,
         line_multi=atoms.line_multi,
-        level_base=atoms.level_base,
+        level_base=np.where(idle, np.int32(IDLE), atoms.level_base).astype(np.int32),
         quantile=atoms.quantile,
         single_start=single_start,
         pair_mask=pair_mask,

@@ -28,6 +28,7 @@ from headgate.records.index.matcher import Pairs
 from headgate.records.language.clause_columns import split_columns
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.splitting import split
+from headgate.records.names import USUAL
 from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.events.columns import Columns
     from headgate.records.index.build import Weigh
+    from headgate.records.names import NameSettings
     from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
     from headgate.records.scoring import RecordTerms
@@ -85,20 +87,27 @@ class RecordIndex(LiveIndex[State]):
 
     @classmethod
     def build(
-        cls, subscriptions: Iterable[Subscription], *, sample: pa.RecordBatch | Columns | None = None
+        cls,
+        subscriptions: Iterable[Subscription],
+        *,
+        sample: pa.RecordBatch | Columns | None = None,
+        settings: NameSettings = USUAL,
     ) -> RecordIndex:
         """Parse and index subscriptions; refuses bad filters and repeated ids.
 
         `sample` holds some events like those to come, so that filters are found under rare values.
+        `settings` say what names mean.
         """
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
-        texts = {subscription.id: to_sql(subscription.filter, subscription.dialect) for subscription in given}
+        texts = {each.id: to_sql(each.filter, each.dialect, settings) for each in given}
         ordered = [texts[identity] for identity in ids.to_list()]
         compiled = compile_filters(ordered)
         for refused in compiled.refused:
             raise refused.error
-        return cls.from_programs(ids, TextPool.build(ordered), compiled.programs, sample=sample)
+        return cls.from_programs(
+            ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings
+        )
 
     @classmethod
     def from_programs(
@@ -108,10 +117,11 @@ class RecordIndex(LiveIndex[State]):
         programs: Programs,
         *,
         sample: pa.RecordBatch | Columns | None = None,
+        settings: NameSettings = USUAL,
     ) -> RecordIndex:
         """Index filters that are parsed, in the order of their ids."""
         weigh = by_filters if sample is None else by_events(sample)
-        return cls(Base(ids, filters, build(programs, weigh)), weigh=weigh)
+        return cls(Base(ids, filters, build(programs, weigh), settings), weigh=weigh)
 
     @staticmethod
     def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
@@ -173,6 +183,11 @@ class RecordIndex(LiveIndex[State]):
     def built(self) -> BuiltIndex:
         """Return the arrays of the base."""
         return self._state.base.built
+
+    @property
+    def settings(self) -> NameSettings:
+        """Return what names mean."""
+        return self._state.base.settings
 
     @property
     def attributes(self) -> list[str]:
@@ -267,7 +282,7 @@ class RecordIndex(LiveIndex[State]):
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, clause by clause."""
-        return explain(parse_text(self.filter(identity)), event.attributes)
+        return explain(parse_text(self.filter(identity)), event.attributes_as(self.settings.mark))
 
     def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""
@@ -292,7 +307,7 @@ class RecordIndex(LiveIndex[State]):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        text = to_sql(subscription.filter, subscription.dialect)
+        text = to_sql(subscription.filter, subscription.dialect, self.settings)
         self._add(subscription.id, text, self._compiled(text))
 
     def settle(self) -> None:

@@ -9,7 +9,15 @@ import numpy as np
 from headgate.core.bits import EACH, eight_bytes, lowest, place_of, zero_bytes
 from headgate.core.jit import bare, bare_inner, kernel
 from headgate.core.jit.memory import matrix, prefetch, vector
-from headgate.records.index.arrays import REFERENCE_WORDS, Desk, Events, RecordArrays, pair_hash, pair_slot
+from headgate.records.index.arrays import (
+    IDLE,
+    REFERENCE_WORDS,
+    Desk,
+    Events,
+    RecordArrays,
+    pair_hash,
+    pair_slot,
+)
 from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
 
 if TYPE_CHECKING:
@@ -49,6 +57,8 @@ def find_clusters(
     single_start, line_base, pair_mask = index.single_start, index.line_base, index.pair_mask
     level_base, quantile, codes = index.level_base, index.quantile, events.codes
     for line in range(lines_count):
+        if level_base[line] == IDLE:
+            continue
         if index.line_multi[line]:
             for i in range(events.multi_start[line, e], events.multi_start[line, e + 1]):
                 atom = index.line_base[line] + events.multi_codes[i]

@@ -25,6 +25,7 @@ from headgate.records.index.build import BuiltIndex, build
 from headgate.records.index.lines import Lines
 from headgate.records.index.matcher import Matcher, Pairs
 from headgate.records.index.restoring import read_programs
+from headgate.records.names import USUAL, NameSettings
 from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.programs import concatenate, in_columns, take
 from headgate.records.tail.layers import Layers
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 ROOM = RECORDS
 LAYOUT = 6
 """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
+MEANING = "names"
+"""What names mean to the filters of a snapshot, where that is not as usual."""
 
 
 WORTH = 8
@@ -61,10 +64,13 @@ WINDOW, LONGEST = 1024, 16_384
 class Base(FrozenBase):
     """Filters, numbered by the order of their ids. Only `removed` ever changes: from 0 to 1."""
 
-    def __init__(self, ids: Ids, filters: TextPool, built: BuiltIndex) -> None:
+    def __init__(
+        self, ids: Ids, filters: TextPool, built: BuiltIndex, settings: NameSettings = USUAL
+    ) -> None:
         super().__init__(ids, filters)
         self.built = built
-        self._matcher = Matcher(built)
+        self.settings = settings
+        self._matcher = Matcher(built, settings.mark)
         self._local = threading.local()
 
     @classmethod
@@ -84,7 +90,8 @@ class Base(FrozenBase):
             tuple(tuple(path) for path in snapshot.about["attributes"]),
             snapshot.counts["subscriptions"],
         )
-        return cls(Ids.from_arrays(arrays), TextPool(arrays["filter_offsets"], arrays["filter_data"]), built)
+        filters = TextPool(arrays["filter_offsets"], arrays["filter_data"])
+        return cls(Ids.from_arrays(arrays), filters, built, NameSettings.of(snapshot.about.get(MEANING)))
 
     def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; `source` says what it was built from."""
@@ -95,6 +102,8 @@ class Base(FrozenBase):
         arrays.update(self.ids.to_arrays())
         counts = {"subscriptions": len(self.ids), "attributes": len(self.built.attributes)}
         about = {"attributes": self.built.attributes, "layout": LAYOUT, "source": dict(source or {})}
+        if not self.settings.usual:
+            about[MEANING] = self.settings.plain
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
 
     @cached_property
@@ -283,7 +292,7 @@ class State(LiveState[Base, Layers]):
     """Base and late filters. A writer publishes a filter by the view of these, put in place last."""
 
     def __init__(self, base: Base, weigh: Weigh) -> None:
-        super().__init__(base, Layers(weigh))
+        super().__init__(base, Layers(weigh, base.settings.mark))
         self._local = threading.local()
 
     def match(self, events: pa.RecordBatch | Sequence[Event]) -> Pairs:
@@ -384,4 +393,4 @@ def compact(moment: Moment[State], weigh: Weigh) -> State:
     left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
     programs = concatenate([left, state.tail.programs(late)])
     ids, filters, order = state.merged(keep, late)
-    return State(Base(ids, filters, build(take(programs, order), weigh)), weigh)
+    return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)

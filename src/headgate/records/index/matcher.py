@@ -38,14 +38,15 @@ class Pairs(NamedTuple):
 class Matcher:
     """Says which filters of an index hold. Which of them were removed is told by who asks."""
 
-    def __init__(self, built: BuiltIndex) -> None:
+    def __init__(self, built: BuiltIndex, mark: str | None = None) -> None:
         self.built = built
+        self._mark = mark
         self._local = threading.local()
 
     @cached_property
     def encoder(self) -> RowEncoder:
         """Return what encodes events given as Python values."""
-        return RowEncoder(self.built)
+        return RowEncoder(self.built, self._mark)
 
     def match(self, events: Events, count: int, removed: NDArray[np.uint8]) -> Pairs:
         """Match encoded events; removed[f] says that filter f is passed over."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from headgate.core.subscription import FOREIGN, LABELS, SQL, check_dialect
 from headgate.errors import FilterError, SubscriptionError
+from headgate.records.names import USUAL
+
+if TYPE_CHECKING:
+    from headgate.records.names import NameSettings
 
 
-def to_sql(text: str, dialect: str) -> str:
-    """Return the filter of the SQL dialect that means the same.
+def to_sql(text: str, dialect: str, settings: NameSettings = USUAL) -> str:
+    """Return the filter of the SQL dialect that means the same, as an index keeps it.
 
     >>> to_sql("intersects(tags, 'news')", "labels"), to_sql("age > 30", "sql")
     ("arrays_overlap(tags, array('news'))", 'age > 30')
@@ -20,7 +25,7 @@ def to_sql(text: str, dialect: str) -> str:
     if dialect in FOREIGN:
         from headgate.records.importers.registry import convert
 
-        return convert(text, dialect)
+        return convert(text, dialect, settings)
     if dialect not in (SQL, LABELS):
         *most, last = map(repr, (SQL, LABELS, *FOREIGN))
         raise SubscriptionError(
@@ -29,10 +34,10 @@ def to_sql(text: str, dialect: str) -> str:
     if dialect == SQL and _SPARQL.match(text):
         raise FilterError("this is SPARQL: give it the dialect 'sparql'", text, 0)
     if dialect == SQL:
-        return text
+        return settings.to_marked(text)
     from headgate.records.language.labels import labels_to_sql
 
-    return labels_to_sql(text)
+    return settings.to_marked(labels_to_sql(text))
 
 
 _SPARQL = re.compile(r"\s*(?:ASK\s*(?:WHERE\s*)?\{|PREFIX\s+\S*:\s*<|SELECT\s[^{]*\{)", re.IGNORECASE)

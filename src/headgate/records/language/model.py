@@ -15,7 +15,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from headgate.core.values import fold
+from headgate.core.event import EVENT_TIME
+from headgate.core.values import PRESENT, part_of
 from headgate.records.computed import EXPRESSION, LOWER
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Attribute:
         >>> Attribute.of("User", "age") == Attribute.of("user", "AGE")
         True
         """
-        return cls(tuple(map(fold, names)), names)
+        return cls(tuple(map(part_of, names)), names)
 
     @classmethod
     def computed(cls, expression: Computed) -> Attribute:
@@ -103,7 +104,8 @@ class Attribute:
         >>> Attribute.of("Name").lowered.sources
         (('name',),)
         """
-        return (self.path,) if self.expression is None else self.expression.attributes
+        paths = (self.path,) if self.expression is None else self.expression.attributes
+        return tuple(path[1:] if path[0] == PRESENT else path for path in paths if path != EVENT_TIME)
 
     @property
     def lowered(self) -> Attribute:

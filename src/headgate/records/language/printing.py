@@ -56,6 +56,7 @@ _ESCAPES = {
     "\x1a": "\\Z",
     "\b": "\\b",
 }
+_ESCAPED = str.maketrans(_ESCAPES)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
@@ -189,4 +190,4 @@ def _pattern(pattern: str, escape: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return "'" + "".join(_ESCAPES.get(character, character) for character in text) + "'"
+    return f"'{text.translate(_ESCAPED)}'"

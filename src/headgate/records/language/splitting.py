@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headgate.contents.protocol import Clause
-from headgate.core.values import dotted
+from headgate.core.values import dotted, fold
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import And, predicates
 from headgate.records.language.printing import print_filter
+from headgate.records.names import USUAL
 from headgate.records.programs.binding import parse_text
 from headgate.records.programs.clauses import MAX_CLAUSES, model
 from headgate.records.programs.shapes import MAX_TEXT, BoundedCache, cut
 
 if TYPE_CHECKING:
     from headgate.records.language.model import Expression
+    from headgate.records.names import NameSettings
 
 _BLANKS = " \t\n\r"
 _known: BoundedCache[str, Clause] = BoundedCache(MAX_CLAUSES)
 
 
-def split(text: str, dialect: str) -> tuple[Clause, ...]:
+def split(text: str, dialect: str, settings: NameSettings = USUAL) -> tuple[Clause, ...]:
     """Take a filter apart, in the order in which it is written; equal clauses are written alike.
 
     >>> for clause in split("age > 30 AND (topic='news' AND NOT (a = 1 OR b = 2))", "sql"):
@@ -33,7 +35,7 @@ def split(text: str, dialect: str) -> tuple[Clause, ...]:
     Clause(filter="topic = 'news'", names=('topic',))
     Clause(filter='NOT (a = 1 OR b = 2)', names=('a', 'b'))
     """
-    sql = to_sql(text, dialect)
+    sql = to_sql(text, dialect, settings)
     return _plainly(sql) or tuple(clause_of(each) for each in _joined(parse_text(sql)))
 
 
@@ -83,5 +85,6 @@ def _joined(expression: Expression) -> list[Expression]:
 
 def clause_of(expression: Expression) -> Clause:
     """Write a part of a filter as a clause."""
-    names = dict.fromkeys(dotted(path) for each in predicates(expression) for path in each.attribute.sources)
-    return Clause(print_filter(expression), tuple(names))
+    names = (dotted(path) for each in predicates(expression) for path in each.attribute.sources)
+    # Weights are given to names in any case.
+    return Clause(print_filter(expression), tuple(dict.fromkeys(map(fold, names))))

@@ -1,8 +1,10 @@
 """Filter texts to programs, by their shape where that is known and by the parser otherwise.
 
-The program is that of `compile_program(normalise(parse_filter(text)))`, and so is the error. Three ways lead
+The program is that of `compile_program(normalise(parse_filter(text)))`, and so is the error. Four ways lead
 there, each left for the next when it does not apply:
 
+0. The text is several conditions in parentheses, joined by AND, as importers write them: the programs of
+   these, which many filters share, end to end (`Binder`).
 1. The joints have a skeleton, every clause is one leaf, and no two of those that one AND or OR joins are
    equal, or sets of values of one attribute: the skeleton's program over these leaves. There is nothing to
    merge then, and nothing equal to drop, unless two whole groups are equal.
@@ -18,16 +20,19 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.errors import FilterError
+from headgate.records.language.model import And, Constant, Or
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import clauses
 from headgate.records.programs.clauses import Atom
 from headgate.records.programs.columns import compile_family, read_slots
+from headgate.records.programs.elements import typeof_path
 from headgate.records.programs.families import LEAST, find_families
 from headgate.records.programs.leaf_writer import LeafWriter
 from headgate.records.programs.leaves import Quantifier, SetLeaf
-from headgate.records.programs.program import AND, OR, Program, compile_program
-from headgate.records.programs.programs import concatenate, take
-from headgate.records.programs.shapes import ROLES, find_shape
+from headgate.records.programs.program import AND, FALSE, OR, TRUE, Program, compile_program
+from headgate.records.programs.programs import ANY, concatenate, take
+from headgate.records.programs.shapes import ROLES, BoundedCache, find_shape, split_groups
+from headgate.records.programs.simple_groups import read_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -138,8 +143,10 @@ def _apart_last(items: list[T], apart: list[int]) -> list[T]:
 
 
 def _merger(leaf: Leaf) -> object:
-    """Return what leaves that may merge have in common; only sets of values of one attribute may."""
-    return leaf.path if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE else leaf
+    """Return what leaves that may merge have in common; only sets of values or types of one attribute may."""
+    if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
+        return typeof_path(leaf.path) or leaf.path
+    return leaf
 
 
 def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[object]) -> bool:
@@ -211,6 +218,21 @@ def _pool(texts: Sequence[str]) -> TextPool | None:
         return None
 
 
+group_manners: BoundedCache[str, bool] = BoundedCache(clauses.MAX_MANNERS)
+
+
+class _Group(NamedTuple):
+    """A condition of several that are joined by AND, as tokens over leaves of a writer.
+
+    nested   it is an OR, which comes after all that are one predicate
+    about    what it may merge with, if it is one predicate
+    """
+
+    tokens: tuple[int, ...]
+    nested: bool
+    about: int
+
+
 class _NotBoundError(Exception):
     """A clause is no leaf among its neighbours."""
 
@@ -261,7 +283,7 @@ class _Numbers(dict[str, int]):
 class Binder:
     """Lays the programs of texts end to end, mostly without making each of them.
 
-    bound, joined, parsed   how many came by the first, the second and the third way
+    grouped, bound, joined, parsed   how many came by which of the four ways
 
     >>> binder = Binder()
     >>> for text in ("a = 'x' AND b > 1", "b > 1"):
@@ -274,12 +296,16 @@ class Binder:
     def __init__(self) -> None:
         self._ledger = LeafWriter()
         self._numbers = {role: _Numbers(self._ledger, role) for role in ROLES}
-        self.bound = self.joined = self.parsed = 0
+        self.grouped = self.bound = self.joined = self.parsed = 0
+        self._groups: dict[str, _Group | None] = {}
         self._lengths: list[int] = []
         self._tokens: list[int] = []
 
     def add(self, text: str) -> None:
         """Append the program of the next filter; a text that is none raises, and no filter is appended."""
+        if ") AND " in text and self._group(text):
+            self.grouped += 1
+            return
         shape = find_shape(text)
         if shape is not None:
             if self._bind(shape):
@@ -302,6 +328,70 @@ class Binder:
     def finish(self) -> Programs:
         """Return all that was added."""
         return self._ledger.finish(self._lengths, self._tokens)
+
+    def _group(self, text: str) -> bool:
+        """Append a text of conditions in parentheses; tell whether it is one in which nothing merges."""
+        found = split_groups(text)
+        if found is None:
+            return False
+        groups: list[_Group] = []
+        for written in found:
+            try:
+                group = self._groups[written]
+            except KeyError:
+                group = self._groups[written] = self._grouped(written)
+            if group is None:
+                return False
+            groups.append(group)
+        # Plain ones first, as `compile_program` has it; what could merge or is there twice is not done here.
+        plain = [group for group in groups if not group.nested]
+        nested = [group for group in groups if group.nested]
+        if len({group.about for group in plain}) < len(plain):
+            return False
+        if len({group.tokens for group in nested}) < len(nested):
+            return False
+        tokens: list[int] = []
+        for group in (*plain, *nested):
+            begun = bool(tokens)
+            tokens += group.tokens
+            if begun:
+                tokens.append(AND)
+        self._tokens += tokens
+        self._lengths.append(len(tokens))
+        return True
+
+    def _grouped(self, text: str) -> _Group | None:
+        """Compile one condition of several; None if it is an AND itself, a constant, or no condition."""
+        simple = read_group(text)
+        if simple is None:
+            return self._compiled(text)
+        value, element = self._ledger.plain(simple.value), self._ledger.plain(simple.value, ANY)
+        found = _Group((element, value, OR) if simple.last else (value, element, OR), True, 0)
+        if simple.manner not in group_manners:
+            if found != self._compiled(text):
+                return self._compiled(text)
+            group_manners[simple.manner] = True
+        return found
+
+    def _compiled(self, text: str) -> _Group | None:
+        shape = find_shape(text)
+        found = None if shape is None or len(shape.clauses) < 2 else _program(shape)
+        if found is not None:
+            nested = found.tokens[-1] == OR
+            if not nested:
+                return None
+        else:
+            try:
+                normal = normalise(_tree(text, shape))
+                found = compile_program(normal)
+            except FilterError:
+                return None
+            nested = isinstance(normal, Or)
+            if isinstance(normal, And | Constant) or TRUE in found.tokens or FALSE in found.tokens:
+                return None
+        numbers = [self._ledger.leaf(leaf) for leaf in found.leaves]
+        tokens = tuple(numbers[token] if token >= 0 else token for token in found.tokens)
+        return _Group(tokens, nested, 0 if nested else self._ledger.mergers[tokens[0]])
 
     def _bind(self, shape: Shape) -> bool:
         skeleton, texts = shape.skeleton, shape.clauses

@@ -117,7 +117,10 @@ def model(text: str) -> Expression | None:
 def _read(text: str) -> Expression | None:
     pieces = CLAUSE.fullmatch(text)
     if pieces is None:
-        return None
+        # What only matches an opened index has no use for the functions, which take a while to load.
+        from headgate.records.programs.templates import template_model
+
+        return template_model(text)
     name = pieces["name"] or pieces["array"] or pieces["other"]
     if path_of(name) is None:
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.interning import TextPool
+from headgate.records.programs.elements import typeof_path
 from headgate.records.programs.leaves import TEXT_FACETS, Facet, GlobLeaf
 from headgate.records.programs.programs import GLOB, NOT_GLOB, TOP, VALUE, Programs, starts
 
@@ -30,7 +31,7 @@ class LeafWriter:
     """Leaves by number; equal ones have one number.
 
     owners[l]   the number of a leaf's attribute
-    mergers[l]  the same of a leaf that may merge with others of its attribute, else a number of its own
+    mergers[l]  a number that leaves have in common which may merge, else one of its own
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class LeafWriter:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._leaves: dict[Leaf, int] = {}
         self._attributes: dict[Path, int] = {}
+        self._merging: dict[Path, int] = {}
         self._texts: dict[str, int] = {}
         self._kinds = bytearray()
         self._on_null = bytearray()
@@ -49,10 +51,10 @@ class LeafWriter:
         self._glob_counts = array("q")
         self._globs = array("h")
 
-    def plain(self, leaf: SimpleClause) -> int:
-        """Return the number of a leaf that is given by its pieces."""
+    def plain(self, leaf: SimpleClause, kind: int = VALUE) -> int:
+        """Return the number of a leaf that is given by its pieces, of a value or of elements."""
         if leaf.texts is None:
-            return self._number(leaf.path, VALUE, 0, leaf.facets, leaf.lows, leaf.highs)
+            return self._number(leaf.path, kind, 0, leaf.facets, leaf.lows, leaf.highs)
         places = self._texts
         before = [2 * places.setdefault(text, len(places)) for text in leaf.texts]
         after = [cut + 1 for cut in before]
@@ -61,7 +63,7 @@ class LeafWriter:
             if not leaf.texts[0]:
                 # Nothing lies before the empty text.
                 del before[0], after[0]
-        return self._number(leaf.path, VALUE, 0, _TEXT * len(before), tuple(before), tuple(after))
+        return self._number(leaf.path, kind, 0, _TEXT * len(before), tuple(before), tuple(after))
 
     def leaf(self, leaf: Leaf) -> int:
         """Return the number of a leaf."""
@@ -107,7 +109,7 @@ class LeafWriter:
         found = self._numbers.setdefault((owner, kind, on_null, facets, lows, highs, glob), number)
         if found == number:
             self.owners.append(owner)
-            self.mergers.append(owner if kind == VALUE else -1 - number)
+            self.mergers.append(self._merger(path) if kind == VALUE else -1 - number)
             self._kinds.append(kind)
             self._on_null.append(on_null)
             self._counts.append(len(facets))
@@ -117,6 +119,11 @@ class LeafWriter:
             self._glob_counts.append(len(glob))
             self._globs.extend(glob)
         return found
+
+    def _merger(self, path: Path) -> int:
+        """Number what leaves are about; the type of an attribute merges with its values."""
+        about = typeof_path(path) or path
+        return self._merging.setdefault(about, len(self._merging))
 
     def finish(self, lengths: Sequence[int], tokens: Sequence[int]) -> Programs:
         """Return programs, laid end to end, over these leaves."""

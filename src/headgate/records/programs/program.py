@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import FilterError
-from headgate.records.language.model import And, Constant, Expression, Not, Or
+from headgate.records.language.model import And, Constant, Expression, Not, Or, Truth
+from headgate.records.programs.elements import some_element, typeof_path, with_type
 from headgate.records.programs.leaves import Quantifier, SetLeaf, both, either, never
 from headgate.records.programs.lowering import lower
 
@@ -88,6 +89,10 @@ def _lower(node: Expression) -> Leaf:
     negated = isinstance(node, Not)
     predicate = node.child if isinstance(node, Not) else node
     assert not isinstance(predicate, And | Or | Not | Constant), "push_not comes first"
+    if isinstance(predicate, Truth) and predicate.attribute.expression is not None and not negated:
+        found = some_element(predicate.attribute.expression)
+        if found is not None:
+            return found
     return lower(predicate, negated=negated)
 
 
@@ -98,6 +103,8 @@ def _split(node: And | Or) -> tuple[list[Leaf], list[Expression]]:
     lowered = [_lower(child) for child in node.children if not isinstance(child, And | Or)]
     plain: list[Leaf] = []
     place: dict[tuple[str, ...], int] = {}
+    if isinstance(node, And):
+        lowered = _with_types(lowered)
     for leaf in _merge_alike(lowered, merge):
         if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
             earlier = place.get(leaf.path)
@@ -109,6 +116,24 @@ def _split(node: And | Or) -> tuple[list[Leaf], list[Expression]]:
             place[leaf.path] = len(plain)
         plain.append(leaf)
     return plain, nested
+
+
+def _with_types(leaves: list[Leaf]) -> list[Leaf]:
+    """Merge what is asked of the type of an attribute with what is asked of its value."""
+    typed = [leaf for leaf in leaves if isinstance(leaf, SetLeaf) and typeof_path(leaf.path) is not None]
+    for each in typed:
+        own = typeof_path(each.path)
+        for place, leaf in enumerate(leaves):
+            if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE and leaf.path == own:
+                found = with_type(leaf, each)
+                if found is not None:
+                    leaves = [
+                        found if at == place else other
+                        for at, other in enumerate(leaves)
+                        if other is not each
+                    ]
+                    break
+    return leaves
 
 
 def _merge_alike(leaves: list[Leaf], merge: Callable[[SetLeaf, SetLeaf], SetLeaf | None]) -> list[Leaf]:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from headgate.errors import FilterError
 from headgate.records.language.model import And, Attribute, Constant, Expression, Not, Or, Truth, predicates
 from headgate.records.language.rewrite import normalise
+from headgate.records.programs.cutting import cut_clauses
 from headgate.records.programs.program import AND, OR, compile_program
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ MAX_TEXT = 16_384
 SLOT = "\0"
 
 _B = r"[ \t\n\r]"
-_PART = r"(?:[a-z_]\w{0,63}|`[ -_a-~]{1,64}`)"
+# Marks may stand before a name in backticks, see `records/names.py`.
+_PART = r"(?:[a-z_]\w{0,63}|`(?:[\x01-\x03]?[ -_a-~]{1,64}|\x04)`)"
 _NAME = rf"(?>{_PART}(?:\.{_PART}){{0,7}})"
 # No escapes to read, and no lone surrogates, which UTF-8 cannot carry.
 _STRING = r"'[^'\\\ud800-\udfff]*+'"
@@ -289,10 +291,46 @@ def find_shape(text: str) -> Shape | None:
         return None
     parts = cut(text)
     skeleton = find_skeleton(SLOT.join(parts[::2]))
+    if skeleton is None:
+        cut_parts = cut_clauses(text)
+        if cut_parts is None:
+            return None
+        parts = cut_parts
+        skeleton = find_skeleton(SLOT.join(parts[::2]))
     # A text may hold the sign that marks the slots.
     if skeleton is None or 2 * skeleton.slots + 1 != len(parts):
         return None
     return Shape(skeleton, parts[1::2], parts[::2])
+
+
+_INNER = r"(?:[^()'`\"\\-]|-(?!-)|'[^'\\]*+'|`[ -_a-~]{1,64}`)"
+_IN_GROUP = _INNER
+for _ in range(4):
+    _IN_GROUP = rf"(?:{_INNER}|\({_IN_GROUP}*+\))"
+_GROUP = re.compile(
+    rf"(\({_IN_GROUP}*+\)|{_NAME}{_B}+IS{_B}+(?:NOT{_B}+)?NULL)(?:{_B}+AND{_B}+(?=\(|{_NAME}{_B}+IS\b)|\Z)",
+    _FLAGS,
+)
+
+
+def split_groups(text: str) -> list[str] | None:
+    """Return the conditions that a text joins by AND: each in parentheses, or that something is (not) NULL.
+
+    >>> split_groups("(a = 1 OR b = ')') AND c IS NULL AND (d)")
+    ["(a = 1 OR b = ')')", 'c IS NULL', '(d)']
+    >>> split_groups("(a) AND b"), split_groups("(a) AND (b) OR c")
+    (None, None)
+    """
+    if len(text) > MAX_TEXT or "/*" in text:
+        return None
+    found, place = [], 0
+    while place < len(text):
+        match = _GROUP.match(text, place)
+        if match is None:
+            return None
+        found.append(match[1])
+        place = match.end()
+    return found if len(found) > 1 else None
 
 
 def _ask(joints: str) -> Skeleton | None:

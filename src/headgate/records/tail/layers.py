@@ -103,7 +103,8 @@ class Loose(NamedTuple):
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places."""
-        return self.tail.match_one(self.view, event.attributes, removed[self.first :]) + np.int32(self.first)
+        flat = event.attributes_as(self.tail.mark)
+        return self.tail.match_one(self.view, flat, removed[self.first :]) + np.int32(self.first)
 
     def kept(self, keep: NDArray[np.bool_]) -> Programs:
         """Return the kept ones of its first filters."""
@@ -147,10 +148,11 @@ class Layers:
     [0, 1]
     """
 
-    def __init__(self, weigh: Weigh, *, short: int | None = None) -> None:
+    def __init__(self, weigh: Weigh, mark: str = "", *, short: int | None = None) -> None:
         self._weigh = weigh
+        self._mark = mark
         self._short = SHORT if short is None else short
-        self._tail = Tail()
+        self._tail = Tail(mark)
         self._view = LateView((Loose(0, self._tail, self._tail.view()),), 0)
         # Of who puts a view in place: one that adds, and one that builds layers.
         self._placing = threading.Lock()
@@ -183,7 +185,7 @@ class Layers:
 
     def _seal(self) -> Loose:
         """Open another tail, and have the one before made a layer; returns the new one."""
-        view, tail = self._view, Tail()
+        view, tail = self._view, Tail(self._mark)
         opened = Loose(view.filters, tail, tail.view())
         # It waits for the view that is put in place here.
         aside = threading.Thread(target=self._index, name="headgate-layer", daemon=True)
@@ -211,7 +213,7 @@ class Layers:
                 sealed = self._view.parts[:-1]
             some = sealed[_first_to_merge(sealed) :]
             programs = concatenate([part.kept(np.ones(part.filters, np.bool_)) for part in some])
-            layer = Layer(some[0].first, programs, Matcher(build(programs, self._weigh)))
+            layer = Layer(some[0].first, programs, Matcher(build(programs, self._weigh), self._mark))
             with self._placing:
                 before = sealed[: len(sealed) - len(some)]
                 self._view = LateView((*before, layer, *self._view.parts[len(sealed) :]), self._view.filters)

@@ -89,7 +89,9 @@ class Tail:
     [0]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mark: str = "") -> None:
+        self.mark = mark
+        """What names mean, see `core/values.py`."""
         self._coder = Coder()
         self._code = Growing(np.int64)
         self._at = Growing(np.int64)

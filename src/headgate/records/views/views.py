@@ -16,7 +16,10 @@ import numpy as np
 from headgate.contents.views import ArrayViews
 from headgate.core.event import Event
 from headgate.errors import PlanError
+from headgate.records.computed import marked_as
+from headgate.records.language.model import predicates
 from headgate.records.language.printing import print_filter
+from headgate.records.names import plain_text
 from headgate.records.programs.binding import parse_text
 from headgate.records.reference import matches
 from headgate.records.views.clauses import clauses_of, tree_implies
@@ -53,6 +56,7 @@ class RecordViews(ArrayViews):
         """Lay out views that are taken apart."""
         self.carries = carries
         self._filters = tuple(filters)
+        self._mark = marked_as(part.attribute.key for each in filters for part in predicates(each))
         self._clauses = tuple(tuple(each) for each in clauses)
         numbers: dict[Tree, int] = {}
         distinct: list[ViewClause] = []
@@ -104,7 +108,7 @@ class RecordViews(ArrayViews):
 
     def result(self, view: int, event: Event) -> Given:
         """Return the event, or its id, if the view's filter is TRUE for it; else None."""
-        if not matches(self._filters[view], event.attributes):
+        if not matches(self._filters[view], event.attributes_as(self._mark)):
             return None
         return event if self.carries == ROW else event.id
 
@@ -114,8 +118,10 @@ class RecordViews(ArrayViews):
         if any(each is None for each in results):
             return None
         given = results[0]
-        if isinstance(given, Event) and not all(matches(one.expression, given.attributes) for one in left):
-            return None
+        if isinstance(given, Event):
+            flat = given.attributes_as(self._mark)
+            if not all(matches(one.expression, flat) for one in left):
+                return None
         return given
 
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
@@ -124,7 +130,7 @@ class RecordViews(ArrayViews):
         lines = [f"take the {self.carries} of view {each}: {self._written(each)}" for each in inputs]
         if len(inputs) > 1:
             lines.append("keep it if all of them have it")
-        lines += [f"select {clause.text}" for clause in left]
+        lines += [f"select {plain_text(clause.text)}" for clause in left]
         return lines
 
     def size(self, result: Given) -> tuple[int, int]:
@@ -136,7 +142,7 @@ class RecordViews(ArrayViews):
         return 1, len(result.encode()) if isinstance(result, str) else 8
 
     def _written(self, view: int) -> str:
-        return print_filter(self._filters[view])
+        return plain_text(print_filter(self._filters[view]))
 
     def _left(self, view: int, inputs: Sequence[int]) -> list[ViewClause]:
         """List the clauses that inputs do not guarantee; refuse inputs that cannot compute the view."""

@@ -9,8 +9,7 @@ import msgspec
 
 from headgate.core.event import JSON, Event, read_object
 from headgate.errors import EventError
-from headgate.graph.path_cost import DECAY, MINUS
-from headgate.ranking.model import EXACT
+from headgate.graph.path_cost import DECAY
 from headgate.service.api.events import read_request
 from headgate.service.api.operation import READ, Answer, Call, in_json, operation
 from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, event_of, sent_row
@@ -70,9 +69,9 @@ class RankBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How the best are asked for."""
 
     k: Few = 10
-    mode: Literal["exact", "relaxed"] = EXACT
+    mode: Literal["exact", "relaxed"] = "exact"
     factors: dict[str, float] | None = None
-    by: Literal["minus", "times"] = MINUS
+    by: Literal["minus", "times"] = "minus"
     decay: Annotated[float, msgspec.Meta(gt=0, le=1)] = DECAY
     hops: bool = False
 

@@ -214,10 +214,14 @@ def _hash(text: str) -> str:
 def example_of(asked: Operation, address: str = "http://127.0.0.1:8080") -> str:
     """Return a curl command that calls an operation."""
     method = "" if asked.method == "GET" else f" -X {asked.method}"
-    path = re.sub(r"\{(\w+)\}", lambda found: _EXAMPLES.get((asked.path, found[1]), "1"), asked.path)
+    path = re.sub(r"\{(\w+)\}", lambda found: _named(asked.path, found[1]), asked.path)
     key = "" if asked.public else ' -H "Authorization: Bearer $HEADGATE_KEY"'
     more = f" {asked.example}" if asked.example else ""
     return f"curl{method}{key} {address}{path}{more}"
+
+
+def _named(path: str, name: str) -> str:
+    return "shop" if path.startswith("/v1/consumers/") else _EXAMPLES.get((path, name), "1")
 
 
 _EXAMPLES = {

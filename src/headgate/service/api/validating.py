@@ -34,7 +34,7 @@ class FilterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class ValidateBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which filters, and over how many of the last events that are kept."""
 
-    filters: Annotated[list[FilterBody], msgspec.Meta(min_length=1, max_length=1_000)]
+    filters: Annotated[list[FilterBody], msgspec.Meta(min_length=1, max_length=100)]
     events: Some = 1_000
 
 

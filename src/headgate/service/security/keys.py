@@ -136,7 +136,8 @@ class Keys:
         """Keep the quotas of a tenant."""
         with self._guard, telling(self.database.path), self.database.writer:
             self.database.writer.execute(
-                "INSERT INTO tenants VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET quotas = excluded.quotas",
+                "INSERT INTO tenants VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET quotas = "
+                "excluded.quotas",
                 (tenant, time.time_ns() // 1_000, quotas),
             )
 

@@ -17,8 +17,8 @@ HEADERS = 64 << 10
 SECONDS = 30.0
 """How long they may take to come."""
 _ANSWER = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/problem+json\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%s"
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/problem+json\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n%s"
 )
 _DETAIL = (
     b'{"type":"about:blank","title":"Request Header Fields Too Large","status":431,'

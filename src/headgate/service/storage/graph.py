@@ -108,7 +108,7 @@ def put_taxonomy(text: str | None) -> Write:
 
 
 def _run(writer: apsw.Connection, query: str, row: tuple[object, ...]) -> None:
-    writer.execute(query, row)  # type: ignore[arg-type]
+    writer.execute(query, row)
 
 
 def _test(search: str | None) -> str:

@@ -48,7 +48,7 @@ class Store:
         return self.place / INDEX
 
     def limits(self) -> list[tuple[int, int, int, int, int]]:
-        """List subscriptions with limits: when the period began, what was sent and held in it, and held in all."""
+        """List subscriptions with limits: when the period began, what was sent and held, and held in all."""
         rows = self.database.rows("SELECT subscription, began, sent, held, held_in_all FROM limits")
         return [(number, began, sent, held, total) for number, began, sent, held, total in rows]
 

@@ -125,7 +125,7 @@ class Index:
             noted = at_current(place, manifest_of).get("changes") or {}
             names = at_current(place, content_at).split(MIXED_SIGN)
         except (SnapshotError, OSError) as error:
-            _LOG.warning("the snapshot of the index cannot be used, it is built anew: %s", error)
+            _LOG.warning("the snapshot of the index cannot be used, it is built again: %s", error)
             return None
         shape = Shape(frozenset(names), _has_clauses(engine), engine.backend.routed)
         return cls(engine, shape), int(noted.get(_POSITION, 0))

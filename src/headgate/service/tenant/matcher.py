@@ -73,7 +73,7 @@ class Job:
 
 @dataclass
 class Tell:
-    """Events of the service's own, for subscriptions that it names: made in the matcher's thread, by the time."""
+    """Events of the service's own, for subscriptions that it names: made in the matcher's thread."""
 
     make: Callable[[int], tuple[list[Told], list[Write]]]
     reply: Reply
@@ -182,7 +182,7 @@ class Matcher:
             group = _Group()
             try:
                 self._do(asked, group)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 -- others must go on
                 # A defect of ours: this request fails, the index is opened again, and all others go on.
                 _LOG.exception("a request could not be matched")
                 self._failed.set()

@@ -11,6 +11,7 @@ import asyncio
 import heapq
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from headgate.service.tenant.matcher import Told
 
 _LOG = logging.getLogger("headgate.service")
+NO_QUOTAS = Quotas()
 _SAVE_AFTER = 10_000
 """Changes after which a snapshot is written."""
 _SAVE_LATER = 5.0
@@ -59,7 +61,7 @@ _SAVE_LATER = 5.0
 _TOGETHER = 200
 """Subscriptions of an import that are taken between events."""
 _BUILD_FROM = 2_000
-"""Subscriptions that come together from which the index is built anew rather than changed."""
+"""Subscriptions that come together from which the index is built again rather than changed."""
 _RANKED = "ranked"
 """What is kept once somebody asked for the best by what holds of filters."""
 
@@ -79,7 +81,7 @@ class Tenant(Matching):
     """One tenant, open."""
 
     def __init__(
-        self, name: str, store: Store, loop: asyncio.AbstractEventLoop, quotas: Quotas = Quotas()
+        self, name: str, store: Store, loop: asyncio.AbstractEventLoop, quotas: Quotas = NO_QUOTAS
     ) -> None:
         self.name = name
         self.store = store
@@ -119,12 +121,16 @@ class Tenant(Matching):
         """The position of the last event that is on disk."""
 
     @classmethod
-    async def open(cls, name: str, place: Path, quotas: Quotas = Quotas()) -> Tenant:
+    async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS) -> Tenant:
         """Open what is kept in a directory, or begin there."""
         loop = asyncio.get_running_loop()
         found = await asyncio.to_thread(lambda: cls(name, Store(place), loop, quotas))
-        found._timers = loop.create_task(run_timers(found))
+        found.start()
         return found
+
+    def start(self) -> None:
+        """Begin to do what time asks for."""
+        self._timers = self._loop.create_task(run_timers(self))
 
     def _open_index(self) -> Indexes:
         store = self.store
@@ -139,7 +145,7 @@ class Tenant(Matching):
                 index.repeat(changes)
                 return index
         except HeadgateError as error:
-            _LOG.warning("changes since the snapshot cannot be applied, the index is built anew: %s", error)
+            _LOG.warning("changes since the snapshot cannot be applied, the index is built again: %s", error)
         return Indexes.build(self._contents())
 
     def _contents(self, more: Sequence[Stored] = ()) -> Contents:
@@ -377,7 +383,8 @@ class Tenant(Matching):
         most = self.quotas.subscriptions
         if most is not None and identity not in self.revisions and len(self.revisions) + more >= most:
             raise Forbidden(
-                f"there are {len(self.revisions) + more:,} subscriptions, and the quota is {most:,}: delete some first"
+                f"there are {len(self.revisions) + more:,} subscriptions, and the quota is {most:,}: delete "
+                "some first"
             )
 
     def _check_revision(self, identity: str, expected: int | None, *, create: bool) -> None:
@@ -432,7 +439,7 @@ class Tenant(Matching):
         create: bool,
         also: Sequence[Write],
     ) -> tuple[Stored, bool]:
-        """Have a subscription that needs another shape: the index is built anew with it."""
+        """Have a subscription that needs another shape: the index is built again with it."""
 
         def check() -> tuple[list[Write], None]:
             self._check_revision(identity, expected, create=create)
@@ -448,14 +455,14 @@ class Tenant(Matching):
     async def import_(
         self, rows: Sequence[tuple[int, str, SubscriptionBody]], also: Sequence[Write] = ()
     ) -> tuple[int, list[Refused]]:
-        """Have many subscriptions, given with their lines; returns how many there are, and what was refused."""
+        """Have many subscriptions, given with their lines; returns how many were taken, and what was not."""
         if len(rows) >= _BUILD_FROM and 4 * len(rows) >= len(self.names):
             taken, refused = await self._build(rows, also)
             return len(taken), refused
         refused, anew = [], []
         for begin in range(0, len(rows), _TOGETHER):
             some = rows[begin : begin + _TOGETHER]
-            bad, wider = await self.between(lambda some=some: self._put_some(some))
+            bad, wider = await self.between(partial(self._put_some, some))
             refused += bad
             anew += wider
         if anew:
@@ -468,7 +475,7 @@ class Tenant(Matching):
     def _put_some(
         self, rows: Sequence[tuple[int, str, SubscriptionBody]]
     ) -> tuple[list[Write], tuple[list[Refused], list[tuple[int, str, SubscriptionBody]]]]:
-        """Have some subscriptions, in the matcher's thread; returns what was refused, and what needs another shape."""
+        """Have some subscriptions, in the matcher's thread; returns refused ones, and wider ones."""
         writes: list[Write] = []
         refused, wider = [], []
         for line, identity, said in rows:
@@ -592,7 +599,7 @@ class Tenant(Matching):
 
                 def run() -> tuple[list[Write], None]:
                     self.index.apply(change)
-                    # No change of the log tells of it: without a snapshot the index is built anew.
+                    # No change of the log tells of it: without a snapshot the index is built again.
                     return [*writes, demand_build()], None
 
                 await self.between(run)
@@ -603,7 +610,7 @@ class Tenant(Matching):
             await self._rebuild(lambda contents: changed(contents, change), writes)
 
     async def rebuild(self, edit: Callable[[Contents], Contents], writes: Sequence[Write]) -> None:
-        """Build the index anew, of what is stored and edited; refuses what does not fit, and changes nothing."""
+        """Build the index again, of what is stored and edited; refuses what does not fit."""
         async with self._building:
             await self._rebuild(edit, writes)
 
@@ -725,7 +732,8 @@ class Tenant(Matching):
             owned = self.names.owned(found.number)
             if owned and not subscriptions:
                 raise Conflict(
-                    f"consumer {identity!r} has {len(owned):,} subscriptions: delete these first, or all together with "
+                    f"consumer {identity!r} has {len(owned):,} subscriptions: delete these first, or "
+                    "all together with "
                     "?subscriptions=delete"
                 )
             writes = [write for each in owned for write in self._remove(each)]

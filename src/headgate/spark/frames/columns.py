@@ -13,7 +13,7 @@ from headgate.contents.protocol import EVENT_ID
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.likeliest import likeliest
-from headgate.core.values import fold
+from headgate.core.values import fold, top_names
 from headgate.errors import TableError
 from headgate.spark.tables.comparing import check_types, is_comparable
 from headgate.spark.tables.groups import mapped
@@ -184,7 +184,7 @@ def packed(
 
 def _record(table: DataFrame, identity: str, columns: EventColumns, target: Target, *, live: bool) -> Column:
     """Pack the columns that filters name; the id and the source have these names, too."""
-    wanted = {path[0] for path in target.attributes}
+    wanted = {name for path in target.attributes for name in top_names(path)}
     if live:
         wanted = {ID, *map(fold, table.columns)}
         seen = {field.name: comparable(column(field.name), field.dataType) for field in table.schema}

@@ -68,6 +68,9 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     injective: bool = False,
     namespaces: Mapping[str, str] | None = None,
     unindexed: str | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
     ranked: bool | None = None,
     shards: int | str = 1,
     shard_by: str = HASH,
@@ -108,6 +111,9 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         Filters(coerce=coerce, injective=injective).options,
         namespaces or None,
         unindexed,
+        nulls,
+        names,
+        dots,
     )
     sharding = Sharding.of(shards, shard_by, shard_column)
     session = next(iter(frames.values())).sparkSession

@@ -90,7 +90,7 @@ def opened(
             subscriptions,
             sink,
             SeenIds(state.seen, last),
-            _reading(settings, subscriptions.content),
+            _reading(settings, subscriptions),
             telling,
             numbered=numbered,
         )
@@ -103,11 +103,12 @@ def opened(
         yield OpenStream(state, subscriptions, telling, batches, begun)
 
 
-def _reading(settings: StreamSettings, content: str) -> ReadSettings:
+def _reading(settings: StreamSettings, subscriptions: Subscriptions) -> ReadSettings:
+    content = subscriptions.content
     kind = kind_of(content)
     named = check_type(settings.content_type, kind) if kind.documents else None
     folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
-    return ReadSettings(content, named, settings.time, folder)
+    return ReadSettings(content, named, settings.time, folder, subscriptions.mark)
 
 
 def check_kind(state: State, settings: StreamSettings) -> None:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, SOURCE, TIME, Event, read_object
+from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, JSON, SOURCE, TIME, Event, read_object
 from headgate.core.values import check, fold
 from headgate.errors import EventError, TableError
 from headgate.runtime.changes import of_the_file, rows_of
@@ -76,6 +76,8 @@ class ReadSettings(NamedTuple):
     """The attribute of a record that holds its time."""
     folder: str | None = None
     """Where files are; those behind a link that leads out of it are refused."""
+    mark: str = ""
+    """What names mean to filters of records, see `core/values.py`."""
 
 
 def read_given(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[list[SourceRow]]:
@@ -206,7 +208,7 @@ def _document(place: Path, reading: ReadSettings) -> Iterator[_Found]:
 
 def _line(line: bytes, reading: ReadSettings) -> Event | EventError:
     if not kind_of(reading.content).documents:
-        found = read_event(line)
+        found = read_event(line, reading.mark)
         assert found is not None
         return found if isinstance(found, EventError) else _timed(found, reading.time)
     try:
@@ -222,7 +224,8 @@ def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
         if kind.documents and not (kind.rows and _is_record(row, reading)):
             return _from_row(row, kind, reading.content_type)
         event = Event.from_row(row)
-        event.attributes  # noqa: B018 -- checks the values
+        # Checks the values.
+        event.attributes_as(reading.mark)
         return _timed(event, reading.time)
     except EventError as error:
         return error
@@ -266,4 +269,5 @@ def _timed(event: Event, name: str) -> Event:
         return event
     # Not `replace`: what was read of the attributes is kept with the event.
     object.__setattr__(event, "time", found if found.tzinfo else found.replace(tzinfo=dt.UTC))
+    event.attributes[EVENT_TIME] = event.time
     return event

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headgate.core.values import dotted, fold
+from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, same_name
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
@@ -63,16 +63,31 @@ def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
 
 def _find(kind: DataType, attribute: Path, path: str) -> DataType | None:
     """Find the type of an attribute, through nested structs; into maps Spark would go, and filters cannot."""
+    if attribute[0][:1] in (JOINED, EXACT_JOINED):
+        return _find_joined(kind, attribute[0][0], attribute)
     for place, name in enumerate(attribute):
         if isinstance(kind, MapType):
             what = f"{path}: {dotted(attribute[:place])} is {kind.simpleString()}"
             raise TableError(f"{what}, which {dotted(attribute)} cannot go into: make it a struct")
         fields = kind.fields if isinstance(kind, StructType) else []
-        found = next((field for field in fields if fold(field.name) == name), None)
+        found = next((field for field in fields if same_name(name, field.name)), None)
         if found is None:
             return None
         kind = found.dataType
     return kind
+
+
+def _find_joined(kind: DataType, mark: str, attribute: Path, prefix: Path = ()) -> DataType | None:
+    """Find the type of a name whose dots may be its own, or go into structs."""
+    for field in kind.fields if isinstance(kind, StructType) else []:
+        path = below(prefix, field.name, mark)
+        if path == attribute:
+            return field.dataType
+        inside = attribute[0].startswith(f"{path[0]}.")
+        found = _find_joined(field.dataType, mark, attribute, path) if inside else None
+        if found is not None:
+            return found
+    return None
 
 
 def is_comparable(kind: DataType) -> bool:

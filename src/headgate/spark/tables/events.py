@@ -118,6 +118,7 @@ def judge(
     sources: Sources | None = None,
     *,
     texts: Collection[str] | None = (),
+    mark: str = "",
 ) -> CheckedEvents:
     """Tell the events of a table from rows that are none. No shuffle.
 
@@ -125,7 +126,7 @@ def judge(
     Parquet whose bytes may be no UTF-8, and are looked at; None is all. Other formats are looked at anyway.
     """
     if form is Format.JSONL:
-        return _judge_lines(session, path, sources)
+        return _judge_lines(session, path, sources, mark)
     if sources is None:
         return _judge_columns(read_columns(session, path, form), path, form, texts)
     # As text, so that CSV's 007 is not taken for 7; workers give it the type of the ids of nodes.
@@ -140,10 +141,10 @@ def read_json_lines(session: SparkSession, path: str) -> DataFrame:
     return read_text(session, path).select(sf.col(VALUE).cast("binary"))
 
 
-def _judge_lines(session: SparkSession, path: str, sources: Sources | None) -> CheckedEvents:
+def _judge_lines(session: SparkSession, path: str, sources: Sources | None, mark: str) -> CheckedEvents:
     lines = read_json_lines(session, path)
     # Cached, because it is asked three times and is small: one row a batch and the refused lines.
-    work = partial(survey_lines, judge=None if sources is None else sources.of_events)
+    work = partial(survey_lines, judge=None if sources is None else sources.of_events, mark=mark)
     survey = lines.mapInArrow(work, SURVEY_DDL).persist()
     sums = [sf.sum(NUMBERS).alias(NUMBERS), sf.sum(TEXTS).alias(TEXTS), sf.count(REASON).alias(REASON)]
     totals = survey.agg(*sums).collect()[0]

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from headgate.core.event import DATA, ID
-from headgate.core.values import fold
+from headgate.core.values import below, fold
 from headgate.errors import TableError
 from headgate.runtime.rows import REPLACEMENT
 from headgate.spark.session.session import discard, spark_errors
@@ -66,13 +66,13 @@ def column(name: str) -> Column:
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
-def attribute_paths(struct: StructType, prefix: Attribute = ()) -> Iterator[Attribute]:
-    """List the attributes of a table by folded path, nested ones included."""
+def attribute_paths(struct: StructType, mark: str = "", prefix: Attribute = ()) -> Iterator[Attribute]:
+    """List the attributes of a table by path, nested ones included; `mark` says what names mean."""
     for field in struct:
-        path = (*prefix, fold(field.name))
+        path = below(prefix, field.name, mark)
         yield path
         if isinstance(field.dataType, StructType):
-            yield from attribute_paths(field.dataType, path)
+            yield from attribute_paths(field.dataType, mark, path)
 
 
 def check_columns(table: DataFrame, path: str, *wanted: str) -> None:

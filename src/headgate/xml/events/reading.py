@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from lxml import etree
 
-from headgate.core.event import SECOND_MARK, XML
+from headgate.contents.feeds.items import only
+from headgate.core.event import SECOND_MARK, XML, XML_TYPES
 from headgate.errors import EventError
 from headgate.xml.events import scanning
 from headgate.xml.events.document import Document, Limits, SourcedDocument, with_source
@@ -96,6 +97,7 @@ XINCLUDE = "http://www.w3.org/2001/XInclude"
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 _LIMITS = Limits()
+_TYPES = frozenset(XML_TYPES.values())
 _ENCODING = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
 _HIDING = {"utf-7", "unicode-1-1-utf-7", "csunicode11utf7"}
 """Encodings in which markup looks like text; no one sends them without a purpose."""
@@ -137,13 +139,23 @@ def read_document(data: str | bytes, limits: Limits = _LIMITS) -> Document:
 
 def document_of(event: Event) -> Document:
     """Read the document of an event, once; its data may be a document already."""
-    if event.content_type != XML:
+    if event.content_type not in _TYPES:
         raise EventError(
             f"event {event.id!r} is {event.content_type} and these filters look at XML: send {XML}"
         )
     if isinstance(event.data, Document):
         return event.data
+    if event.content_type != XML:
+        return event.once("document", _only_item)
     return event.once("document", lambda event: read_document(event.data))
+
+
+def _only_item(event: Event) -> Document:
+    from headgate.xml.events.feeds import read_feed
+
+    (item,) = only(read_feed(event).items, event)
+    found: Document = item.data
+    return found
 
 
 def parse(data: bytes, encoding: str | None = "utf-8", *, whole: bool = False) -> etree._Element:

@@ -19,47 +19,34 @@ from __future__ import annotations
 import contextlib
 import operator
 from math import isfinite
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from headgate.xml.language.model import (
-    ANY,
-    ANY_ATTRIBUTE,
-    CHILD,
     CONTAINS,
     DESCENDANT,
-    ROOT,
     STARTS_WITH,
-    TEXT,
-    Node,
     Pattern,
     Test,
-    covers,
-    is_attribute,
 )
-from headgate.xml.language.refusal import MAX_NODES, MAX_TESTS
 from headgate.xml.language.words import XML_NAMESPACE
+from headgate.xml.whole.paths import Paths
+from headgate.xml.whole.places import DOCUMENT, FREE, NeverError, Place, Spot, name_of
 from headgate.xml.whole.pruning import tells, widest
 from headgate.xml.whole.syntax import (
-    ANY_NODE,
-    ANYWHERE,
     BOOLEAN,
     COMPARING,
     LEVELS,
-    NAMED,
     NODES,
     NUMBER,
     STRING,
-    TEXTS,
     Call,
     Chain,
     Expression,
     Filtered,
     Literal,
     Negative,
-    NodeTest,
     Number,
     Path,
-    Step,
     type_of,
 )
 
@@ -75,40 +62,6 @@ _SLACK = 1e-12
 _WORDS = 8
 """Words of a text that are looked for, each by itself."""
 _TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-class _Free:
-    """Some node, of which nothing is known."""
-
-
-class _Document:
-    """The document itself."""
-
-
-FREE, DOCUMENT = _Free(), _Document()
-KINDLESS, OTHER = "node()", "comment()"
-"""In place of a label: any node, and one that no pattern has."""
-
-
-class _Place:
-    """A node of a pattern that is being made. `label` is None for a node of any kind."""
-
-    def __init__(self, label: str | None, axis: str, parent: _Place | None) -> None:
-        self.label = label
-        self.axis = axis
-        self.parent = parent
-        """None for the document."""
-        self.tests: list[Test] = []
-        self.below: list[_Place] = []
-        self.element = False
-        """Whether something below it says that it is an element."""
-
-
-Spot: TypeAlias = "_Place | _Free | _Document"
-
-
-class _NeverError(Exception):
-    """What is walked can never be true."""
 
 
 def needs_of(expression: Expression) -> tuple[Pattern, ...] | None:
@@ -140,7 +93,7 @@ def _runs(expression: Expression) -> list[_Run]:
         picks: list[int] = []
         for _ in range(MOST_WALKS):
             run = _Run(picks, points)
-            with contextlib.suppress(_NeverError):
+            with contextlib.suppress(NeverError):
                 run.condition(expression, DOCUMENT)
                 done.append(run)
             # The next combination: a counter whose digits are known only once they are reached.
@@ -155,29 +108,8 @@ def _runs(expression: Expression) -> list[_Run]:
     raise AssertionError("a walk without choices is one walk")
 
 
-class _Run:
-    """One walk, with its choices."""
-
-    def __init__(self, picks: Sequence[int], points: int) -> None:
-        self._given = picks
-        self._points = points
-        self.picked: list[int] = []
-        self.sizes: list[int] = []
-        self._roots: list[_Place] = []
-
-    # Choices
-
-    def _choose(self, count: int) -> int:
-        """Choose one of some; -1 if there are too many choices already."""
-        place = len(self.picked)
-        if place >= self._points:
-            return -1
-        pick = self._given[place] if place < len(self._given) else 0
-        self.picked.append(pick)
-        self.sizes.append(count)
-        return pick
-
-    # Conditions
+class _Run(Paths):
+    """One walk, with its choices: what conditions need."""
 
     def condition(self, expression: Expression, here: Spot) -> None:
         """Note what is needed for an expression to be true at a node."""
@@ -192,10 +124,10 @@ class _Run:
                 self._number(operand, here)
             case Literal(value):
                 if not value:
-                    raise _NeverError
+                    raise NeverError
             case Number(value):
                 if value == 0:
-                    raise _NeverError
+                    raise NeverError
 
     def _chain(self, signs: tuple[str, ...], operands: tuple[Expression, ...], here: Spot) -> None:
         sign = signs[0]
@@ -221,7 +153,7 @@ class _Run:
             if isinstance(inner, Call) and inner.name == "not":
                 self.condition(inner.arguments[0], here)
         elif name == "false":
-            raise _NeverError
+            raise NeverError
         elif name in (CONTAINS, STARTS_WITH):
             if isinstance(arguments[1], Literal) and arguments[1].value:
                 self._string(arguments[0], name, arguments[1].value, here)
@@ -297,7 +229,7 @@ class _Run:
         match expression:
             case Literal(text):
                 if not _text_holds(text, sign, value):
-                    raise _NeverError
+                    raise NeverError
             case Call("string", arguments):
                 if not arguments:
                     self._against(here, sign, value)
@@ -313,8 +245,8 @@ class _Run:
                 self._first(arguments, here)
             case Call("name" | "local-name", arguments):
                 spot = self._first(arguments, here)
-                if sign == "=" and isinstance(spot, _Place):
-                    _name(spot, value.rpartition(":")[2])
+                if sign == "=" and isinstance(spot, Place):
+                    name_of(spot, value.rpartition(":")[2])
             case Call("namespace-uri", arguments):
                 self._first(arguments, here)
             case _:
@@ -329,7 +261,7 @@ class _Run:
 
     def _against(self, spot: Spot, sign: str, value: str | float | None) -> None:
         """Note a test of the value of what was found."""
-        if value is None or not isinstance(spot, _Place):
+        if value is None or not isinstance(spot, Place):
             return
         if isinstance(value, str):
             if sign not in ("=", "!=", CONTAINS, STARTS_WITH):
@@ -345,218 +277,6 @@ class _Run:
             spot.tests.append(Test(">=", value - slack))
         if sign in ("=", "<", "<="):
             spot.tests.append(Test("<=", value + slack))
-
-    # Paths
-
-    def _walk(self, expression: Expression, here: Spot) -> Spot:
-        """Note that a path finds something; returns where."""
-        match expression:
-            case Path(steps, absolute, start):
-                spot: Spot = DOCUMENT if absolute else here if start is None else self._walk(start, here)
-                return self._steps(steps, spot)
-            case Filtered(operand, conditions):
-                spot = self._walk(operand, here)
-                for each in conditions:
-                    self._bracket(each, spot)
-                return spot
-            case Chain(("|", *_), operands):
-                pick = self._choose(len(operands))
-                return FREE if pick < 0 else self._walk(operands[pick], here)
-            case Call("id", arguments):
-                spot = self._new(f"@{{{XML_NAMESPACE}}}id", DESCENDANT, None)
-                if isinstance(arguments[0], Literal) and len(arguments[0].value.split()) == 1:
-                    spot.tests.append(Test(CONTAINS, arguments[0].value.strip()))
-                return FREE
-            case _:
-                return FREE
-
-    def _steps(self, steps: Sequence[Step], spot: Spot) -> Spot:
-        deep = False
-        for step in steps:
-            if step == ANYWHERE:
-                deep = True
-                continue
-            spot = self._step(step, spot, deep=deep)
-            deep = False
-            for each in step.conditions:
-                self._bracket(each, spot)
-        return FREE if deep else spot
-
-    def _bracket(self, condition: Expression, spot: Spot) -> None:
-        """Note what a condition in brackets needs; a number is a position."""
-        if type_of(condition) != NUMBER:
-            self.condition(condition, spot)
-
-    def _step(self, step: Step, spot: Spot, *, deep: bool) -> Spot:
-        axis, label = step.axis, _label(step.axis, step.test)
-        if axis == "namespace":
-            return FREE
-        if axis in ("child", "descendant", "attribute"):
-            return self._down(axis, label, spot, deep=deep)
-        if deep:
-            # From a node, or from any below it.
-            return self._anywhere(label)
-        if isinstance(spot, _Document):
-            if label == KINDLESS and axis in ("self", "ancestor-or-self"):
-                return spot
-            if axis == "descendant-or-self":
-                return self._anywhere(label)
-            raise _NeverError
-        if axis in ("following", "preceding", "descendant-or-self", "ancestor-or-self"):
-            return self._anywhere(label)
-        if isinstance(spot, _Free):
-            return self._anywhere(label)
-        if axis == "self":
-            return self._self(label, spot)
-        if axis == "parent":
-            return self._parent(label, spot)
-        if axis == "ancestor":
-            return self._ancestor(label, spot)
-        return self._sibling(label, spot)
-
-    def _anywhere(self, label: str) -> Spot:
-        """Note that there is such a node in the document."""
-        return FREE if label in (KINDLESS, OTHER) else self._new(label, DESCENDANT, None)
-
-    def _down(self, axis: str, label: str, spot: Spot, *, deep: bool) -> Spot:
-        edge = DESCENDANT if deep or axis == "descendant" else CHILD
-        if isinstance(spot, _Free):
-            return self._anywhere(label)
-        if isinstance(spot, _Document):
-            if edge == CHILD and (label == TEXT or is_attribute(label)):
-                raise _NeverError
-            parent = None
-        else:
-            if spot.label is not None and (spot.label == TEXT or is_attribute(spot.label)):
-                raise _NeverError
-            spot.element = True
-            parent = spot
-        if label == OTHER:
-            return FREE
-        return self._new(None if label == KINDLESS else label, edge, parent)
-
-    def _self(self, label: str, spot: _Place) -> Spot:
-        if label == KINDLESS:
-            return spot
-        if label == OTHER:
-            if spot.label is None and not spot.element:
-                return FREE
-            raise _NeverError
-        _restrict(spot, label)
-        return spot
-
-    def _parent(self, label: str, spot: _Place) -> Spot:
-        if label in (OTHER, TEXT):
-            raise _NeverError
-        if spot.axis == CHILD:
-            if spot.parent is None:
-                if label == KINDLESS:
-                    return DOCUMENT
-                raise _NeverError
-            if label != KINDLESS:
-                _restrict(spot.parent, label)
-            return spot.parent
-        inner = spot.label is not None and (spot.label == TEXT or is_attribute(spot.label))
-        if label == KINDLESS:
-            if spot.parent is None and not inner:
-                return FREE
-            label = ANY
-        above = self._new(label, DESCENDANT, None)
-        above.element = True
-        if spot.parent is None:
-            self._roots.remove(spot)
-            spot.axis, spot.parent = CHILD, above
-            above.below.append(spot)
-        elif spot.label is not None:
-            self._new(spot.label, CHILD, above)
-        return above
-
-    def _ancestor(self, label: str, spot: _Place) -> Spot:
-        if label == KINDLESS:
-            return FREE
-        if label in (OTHER, TEXT):
-            raise _NeverError
-        above = self._new(label, DESCENDANT, None)
-        if spot.label is not None:
-            self._new(spot.label, DESCENDANT, above)
-        return above
-
-    def _sibling(self, label: str, spot: _Place) -> Spot:
-        if spot.label is not None and is_attribute(spot.label):
-            raise _NeverError
-        if label in (KINDLESS, OTHER):
-            return FREE
-        if spot.axis == CHILD:
-            if spot.parent is None:
-                raise _NeverError
-            return self._new(label, CHILD, spot.parent)
-        above = self._new(ANY, DESCENDANT, None)
-        if spot.label is not None:
-            self._new(spot.label, CHILD, above)
-        return self._new(label, CHILD, above)
-
-    def _new(self, label: str | None, axis: str, parent: _Place | None) -> _Place:
-        place = _Place(label, axis, parent)
-        if parent is None:
-            self._roots.append(place)
-        else:
-            parent.below.append(place)
-        return place
-
-    # What comes of it
-
-    def pattern(self) -> Pattern:
-        """Return what was noted, as a pattern that returns nothing."""
-        nodes: list[Node] = []
-        waiting = [(root, ROOT) for root in reversed(self._roots)]
-        while waiting:
-            place, parent = waiting.pop()
-            label = place.label
-            if label is None:
-                if not place.below and not place.element:
-                    continue
-                label = ANY
-            if len(nodes) == MAX_NODES:
-                break
-            tests = tuple(dict.fromkeys(place.tests))[:MAX_TESTS]
-            nodes.append(Node(label, place.axis, parent, tests))
-            seen = len(nodes) - 1
-            waiting += [(each, seen) for each in reversed(place.below)]
-        return Pattern(tuple(nodes))
-
-
-def _label(axis: str, test: NodeTest) -> str:
-    """Return the label that a step asks for; `KINDLESS` or `OTHER` where there is none."""
-    if test.kind == ANY_NODE:
-        return ANY_ATTRIBUTE if axis == "attribute" else KINDLESS
-    if test.kind != NAMED:
-        if axis == "attribute":
-            raise _NeverError
-        return TEXT if test.kind == TEXTS else OTHER
-    sign = "@" if axis == "attribute" else ""
-    if test.local is None:
-        return f"{sign}{ANY}"
-    if test.space is None:
-        return f"{sign}*:{test.local}"
-    return f"{sign}{{{test.space}}}{test.local}" if test.space else f"{sign}{test.local}"
-
-
-def _restrict(place: _Place, label: str) -> None:
-    """Note that a node has another label too."""
-    if place.label is None:
-        if place.element and label == TEXT:
-            raise _NeverError
-        place.label = label
-    elif covers(place.label, label):
-        place.label = label
-    elif not covers(label, place.label):
-        raise _NeverError
-
-
-def _name(place: _Place, local: str) -> None:
-    """Note the local name of a node, if its label leaves it open."""
-    if place.label in (ANY, ANY_ATTRIBUTE) and local and local.isprintable() and "*" not in local:
-        place.label = place.label[:-1] + f"*:{local}"
 
 
 def _is_minus(expression: Expression) -> bool:

@@ -11,9 +11,7 @@ AND  OR  XOR                    one order for all three, from the right: `a AND 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, NoReturn
 
-from headgate.errors import FilterError
 from headgate.records.importers.cesql.model import (
     FUNCTIONS,
     INTEGERS,
@@ -28,7 +26,7 @@ from headgate.records.importers.cesql.model import (
     Not,
     Value,
 )
-from headgate.records.language.refusal import MAX_CHARACTERS
+from headgate.records.importers.tokens import Token, TokenReader
 
 MAX_DEPTH = 48
 """Parentheses, NOT, - and operands in one another."""
@@ -54,14 +52,6 @@ _ORDER = {
 _POSTFIX = 5
 
 
-class Token(NamedTuple):
-    """A word, a sign, a text or the end, and where it begins."""
-
-    kind: str
-    text: str
-    at: int
-
-
 def parse(text: str) -> Node:
     """Parse an expression; refuse it with the place of what is wrong.
 
@@ -72,47 +62,22 @@ def parse(text: str) -> Node:
     return _Parser(text).whole()
 
 
-class _Parser:
+class _Parser(TokenReader):
     def __init__(self, text: str) -> None:
-        self._text = text
-        if len(text) > MAX_CHARACTERS:
-            self._refuse(
-                f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", None
-            )
-        self._tokens = self._cut()
-        self._next = 0
-        self._depth = 0
+        super().__init__(
+            text, _TOKEN, "CloudEvents SQL", "the filter is empty: write TRUE to match every event"
+        )
         self._operators = 0
 
-    def _cut(self) -> list[Token]:
-        found = []
-        for match in _TOKEN.finditer(self._text):
-            kind = str(match.lastgroup)
-            token = Token(kind, match[kind], match.start(kind))
-            if kind == "odd":
-                if token.text in "'\"":
-                    self._refuse("a text is not closed", token.at)
-                self._refuse(f"{token.text!r} is not part of CloudEvents SQL", token.at)
-            if kind == "word" and token.text.upper() in _WORDS:
-                token = Token("sign", token.text.upper(), token.at)
-            found.append(token)
-            if kind == "end":
-                break
-        return found
+    def _token(self, kind: str, text: str, at: int) -> Token:
+        if kind == "word" and text.upper() in _WORDS:
+            return Token("sign", text.upper(), at)
+        return Token(kind, text, at)
 
     def whole(self) -> Node:
-        if self._tokens[0].kind == "end":
-            self._refuse("the filter is empty: write TRUE to match every event", None)
         found = self._expression(0)
-        rest = self._tokens[self._next]
-        if rest.kind != "end":
-            self._refuse("an operator or the end is expected here", rest.at)
+        self._end("an operator or the end is expected here")
         return found
-
-    def _take(self) -> Token:
-        token = self._tokens[self._next]
-        self._next += token.kind != "end"
-        return token
 
     def _peek(self, sign: str) -> bool:
         token = self._tokens[self._next]
@@ -265,9 +230,6 @@ class _Parser:
             )
             self._refuse(f"{name} takes {wanted} arguments, and these are {len(arguments)}", at)
         return Call(name, tuple(arguments), at)
-
-    def _refuse(self, reason: str, at: int | None) -> NoReturn:
-        raise FilterError(reason, self._text, at)
 
 
 def _unquoted(text: str, *, pattern: bool = False) -> str:

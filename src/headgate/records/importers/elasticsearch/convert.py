@@ -102,7 +102,7 @@ def _query(given: Any, place: Place, *, holds: bool) -> Sql:
             listed = body.get("values")
             if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
                 raise Refused(here, "ids takes a list of texts as values")
-            found = sql.texts("id", listed) if listed else FALSE
+            found = sql.texts(sql.name("id"), listed) if listed else FALSE
             return found if holds else sql.unless(found)
     found = _leaf(kind, body, here)
     return found if holds else sql.unless(found)

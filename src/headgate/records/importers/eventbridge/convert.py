@@ -104,10 +104,12 @@ def _values(given: list[Any], name: str, place: Place) -> Sql:
                 found.append(_boolean(each, name))
             case int() | Decimal():
                 numbers.append(_number(each, here))
+            case None if sql.told():
+                found.append(some([_null(name), sql.some_element(name, Sql("x IS NULL"))]))
             case None:
                 reason = (
-                    "null is told from a missing field in EventBridge, and not in records: "
-                    'write {"exists": false} if both will do'
+                    "null is told from a missing field in EventBridge, and not by these filters: make them "
+                    "with nulls='told', or write {\"exists\": false} if both will do"
                 )
                 raise Refused(here, reason)
             case dict():
@@ -146,10 +148,26 @@ def _operator(given: dict[str, Any], name: str, place: Place) -> Sql:
     if operator == "exists":
         if not isinstance(value, bool):
             raise Refused(here, "exists takes true or false")
-        return Sql(f"{name} IS NOT NULL" if value else f"{name} IS NULL")
+        return _exists(name, wanted=value)
     if operator == "anything-but":
         return _anything_but(value, name, here)
     return _tested(name, _test(operator, value, here))
+
+
+def _null(name: str) -> Sql:
+    """Write that a field is there, and null."""
+    return every([sql.present(name), Sql(f"{name} IS NULL")])
+
+
+def _exists(name: str, *, wanted: bool) -> Sql:
+    """Write that a field is there, or not; where null is told, an object and an empty array are not."""
+    if not sql.told():
+        return Sql(f"{name} IS NOT NULL" if wanted else f"{name} IS NULL")
+    kind = f"typeof({name})"
+    objects = Sql(f"coalesce({kind} LIKE 'struct%' OR {kind} LIKE 'array<struct%', FALSE)")
+    others = [objects, Sql(f"coalesce(size({name}) = 0, FALSE)")]
+    there = sql.present(name)
+    return every([there, *map(sql.negated, others)]) if wanted else some([sql.negated(there), *others])
 
 
 def _tested(name: str, test: Callable[[str], Sql]) -> Sql:
@@ -303,12 +321,13 @@ def _but_like(value: dict[str, Any], name: str, place: Place) -> Sql:
 def _but(name: str, tests: Callable[[str], list[Sql]], *, strings: bool) -> Sql:
     """Write that a value is there and all tests fail; what they cannot be asked of, fails them."""
     others = "'bigint', 'double', 'boolean', 'timestamp'" if strings else "'string', 'boolean', 'timestamp'"
-    same = "typeof(x) <> 'string'" if strings else "typeof(x) NOT IN ('bigint', 'double')"
-    element = some([Sql("x IS NULL"), Sql(same), every(map(sql.negated, tests("x")))])
-    own = [every(map(sql.negated, tests(name))), Sql(f"typeof({name}) IN ({others})")]
-    if strings:
-        own.append(sql.like(f"typeof({name})", "decimal%"))
-    return some([*own, sql.some_element(name, element)])
+
+    def fails(operand: str) -> list[Sql]:
+        found = [every(map(sql.negated, tests(operand))), Sql(f"typeof({operand}) IN ({others})")]
+        return [*found, sql.like(f"typeof({operand})", "decimal%")] if strings else found
+
+    null = [_null(name)] if sql.told() else []
+    return some([*fails(name), *null, sql.some_element(name, some([Sql("x IS NULL"), *fails("x")]))])
 
 
 def _text(value: str, place: Place) -> str:

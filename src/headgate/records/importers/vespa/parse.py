@@ -8,12 +8,10 @@ name, value are words, or anything in single or double quotes
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, NoReturn
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.errors import FilterError
+from headgate.records.importers.tokens import Token, TokenReader
 from headgate.records.importers.vespa.model import Constant, InRange, InSet, Join, Node, Not
-from headgate.records.language.refusal import MAX_CHARACTERS
 
 MAX_DEPTH = 32
 _TOKEN = re.compile(
@@ -33,14 +31,6 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 _KEYWORDS = ("and", "or", "not", "in", "true", "false")
 
 
-class Token(NamedTuple):
-    """A word, a sign, a text or the end, and where it begins."""
-
-    kind: str
-    text: str
-    at: int
-
-
 def parse(text: str) -> Node:
     """Parse a predicate; refuse it with the place of what is wrong.
 
@@ -50,43 +40,16 @@ def parse(text: str) -> Node:
     return _Parser(text).whole()
 
 
-class _Parser:
+class _Parser(TokenReader):
     def __init__(self, text: str) -> None:
-        self._text = text
-        if len(text) > MAX_CHARACTERS:
-            self._refuse(
-                f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", None
-            )
-        self._tokens = self._cut()
-        self._next = self._depth = 0
-
-    def _cut(self) -> list[Token]:
-        found = []
-        for match in _TOKEN.finditer(self._text):
-            kind = str(match.lastgroup)
-            token = Token(kind, match[kind], match.start(kind))
-            if kind == "odd":
-                if token.text in "'\"":
-                    self._refuse("a text is not closed", token.at)
-                self._refuse(f"{token.text!r} is not part of predicates", token.at)
-            found.append(token)
-            if kind == "end":
-                break
-        return found
+        super().__init__(
+            text, _TOKEN, "predicates", "the predicate is empty: write true to match every event"
+        )
 
     def whole(self) -> Node:
-        if self._tokens[0].kind == "end":
-            self._refuse("the predicate is empty: write true to match every event", None)
         found = self._either()
-        rest = self._tokens[self._next]
-        if rest.kind != "end":
-            self._refuse("and, or, or the end is expected here", rest.at)
+        self._end("and, or, or the end is expected here")
         return found
-
-    def _take(self) -> Token:
-        token = self._tokens[self._next]
-        self._next += token.kind != "end"
-        return token
 
     def _is(self, word: str) -> bool:
         """Take a keyword or a sign if it comes next."""
@@ -174,9 +137,6 @@ class _Parser:
         if token.kind not in ("word", "text"):
             self._refuse("a value is expected here: write ['Female', 'Male'] or [20..30]", token.at)
         return _plain(token)
-
-    def _refuse(self, reason: str, at: int | None) -> NoReturn:
-        raise FilterError(reason, self._text, at)
 
 
 def _plain(token: Token) -> str:

@@ -10,9 +10,10 @@ from pyspark.sql import functions as sf
 from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
 from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import DEFAULT, content_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID
+from headgate.core.event import CONTENT_TYPE, DATA, ID, TIME
 from headgate.core.subscription import SQL
 from headgate.core.values import fold
+from headgate.records.expressions.parse import spark_text
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import predicates
 from headgate.records.language.parse import parse_filter
@@ -59,7 +60,8 @@ def backtest(
             if judged.count:
                 named = {found.attribute.path for found in predicates(tree)}
                 check_attributes(attribute_paths(table.schema), named, events)
-            matching = table.where(sql) if judged.count else table.limit(0)
+            timed = any(fold(name) == TIME for name in table.columns)
+            matching = table.where(spark_text(sql, timed=timed)) if judged.count else table.limit(0)
             # Counted before anything is written, so that a value that cannot be cast leaves nothing behind.
             matches = matching.count()
             identity = next(name for name in matching.columns if fold(name) == ID)

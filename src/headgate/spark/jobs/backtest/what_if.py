@@ -146,8 +146,14 @@ def _compared(
     def task(target: Target) -> Task:
         groups = target.groups(worker_memory(session))
         return Task(
-            groups[0], target.content, given.form, event_type, subscription_type, top=question.top
-        )  # fmt: skip
+            groups[0],
+            target.content,
+            given.form,
+            event_type,
+            subscription_type,
+            mark=target.mark,
+            top=question.top,
+        )
 
     differ = Differ(task(tried.whole).output, wanted_ids(tried, ranked=question.top is not None))
     before, after = (None if each is None else task(each) for each in (tried.before, tried.after))

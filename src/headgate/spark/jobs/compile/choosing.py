@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headgate.core.event import Event
-from headgate.records.events.columns import BatchColumns, EventColumns
+from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.spark.tables.tables import read_columns, read_text
 from headgate.tables.choosing import SAMPLE, choose
 from headgate.tables.event_rows import read_event
@@ -32,7 +32,7 @@ def read_sample(session: SparkSession, path: str) -> Columns:
     if form is Format.JSONL:
         rows = read_text(session, path).limit(SAMPLE).collect()
         found = [read_event(row[VALUE].encode()) for row in rows]
-        return EventColumns([event.attributes for event in found if isinstance(event, Event)])
+        return GivenColumns([event for event in found if isinstance(event, Event)])
     return first_of(read_columns(session, path, form).drop(BROKEN))
 
 

@@ -67,6 +67,9 @@ def compile_subscriptions(
     options: Options | None = None,
     namespaces: Mapping[str, str] | None = None,
     unindexed: str | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
     ranked: bool | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
@@ -85,7 +88,9 @@ def compile_subscriptions(
     is a snapshot inside that at `output`, built by a worker; `sharding` says which subscriptions are where,
     and `shards` is short for one by the hash of the ids.
     """
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
+    wanted = FilterSettings(
+        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+    )
     sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
     source: dict[str, object] = {"subscriptions": Path(subscriptions).name}

@@ -65,6 +65,9 @@ def compile_graph(
     options: Options | None = None,
     namespaces: Mapping[str, str] | None = None,
     unindexed: str | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
     shards: int = 1,
     sharding: Sharding | None = None,
     ranked: bool | None = None,
@@ -77,7 +80,9 @@ def compile_graph(
     snapshot inside that at `output`; a graph is put together here, on the driver, and cut here. Clauses are
     ranked if subscriptions have weights; `ranked` insists.
     """
-    wanted = FilterSettings(dialect, schema, sample, taxonomy, options, namespaces, unindexed)
+    wanted = FilterSettings(
+        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+    )
     sharding = sharding or Sharding.of(shards)
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     given = {name: FileTable(session, path) for name, path in tables.places.items()}

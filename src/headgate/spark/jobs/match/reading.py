@@ -8,7 +8,7 @@ from pyspark.sql import functions as sf
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE
-from headgate.core.values import dotted, fold
+from headgate.core.values import dotted, fold, top_names
 from headgate.spark.tables.comparing import check_types
 from headgate.spark.tables.events import EventTable, judge, judge_documents
 from headgate.spark.tables.tables import attribute_paths, column, column_names
@@ -42,22 +42,27 @@ def read_table(
         found = judge_documents(session, path, target.content, content_type, sources)
         return EventTable(found.judged, found.judged.events, DOCUMENTS, feeds=found.feeds)
     assert form is not None, "only documents come in files of their own"
-    needed = {ID, *([SOURCE] if target.graph else []), *(attribute[0] for attribute in target.attributes)}
-    judged = judge(session, path, form, sources, texts=needed if texts else ())
+    needed = {ID, *([SOURCE] if target.graph else []), *_names(target)}
+    judged = judge(session, path, form, sources, texts=needed if texts else (), mark=target.mark)
     if form is Format.JSONL:
         return EventTable(judged, judged.events, LINES)
     table = _needed(judged.events, target)
     unknown = check_types(table, path, target)
     if not judged.count:
         unknown = ()
-    meant = meant_by(unknown, map(dotted, attribute_paths(judged.events.schema)))
+    meant = meant_by(unknown, map(dotted, attribute_paths(judged.events.schema, target.mark)))
     return EventTable(judged, _packed(table), COLUMNS, unknown, meant)
 
 
 def _needed(table: DataFrame, target: Target) -> DataFrame:
     """Keep the id, the source if there is a graph, and the columns that filters name."""
-    wanted = {path[0] for path in target.attributes} | {ID, *([SOURCE] if target.graph else [])}
+    wanted = _names(target) | {ID, *([SOURCE] if target.graph else [])}
     return table.select(*[column(name) for name in table.columns if fold(name) in wanted])
+
+
+def _names(target: Target) -> set[str]:
+    """Name the columns that filters look at, folded."""
+    return {name for path in target.attributes for name in top_names(path)}
 
 
 def _packed(table: DataFrame) -> DataFrame:

@@ -147,6 +147,7 @@ class MatchRun:
             "" if given is None else given.judged.id_type,
             "long" if self._target.numbered else "string",
             sources=self._target.sources(self._memory) if given is None else None,
+            mark=self._target.mark,
             tells=given is None,
             notes=str(self._folder) if self._here else None,
             top=self._top,

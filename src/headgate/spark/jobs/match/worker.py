@@ -100,6 +100,8 @@ class Task(NamedTuple):
     subscription_type: str
     sources: Sources | None = None
     """Where events may enter a graph, if they were not yet asked."""
+    mark: str = ""
+    """What names mean to the filters, see `core/values.py`."""
     tells: bool = False
     """Whether rows that are no events are told, and the types of ids counted."""
     notes: str | None = None
@@ -264,7 +266,7 @@ def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[tuple[Rows
         engines = opened(task.group)
         statistics = None if task.statistics is None else engines.statistics()
         judge = None if task.sources is None else task.sources.of_events
-        for rows in read_rows(batches, task.form, task.content, judge):
+        for rows in read_rows(batches, task.form, task.content, judge, task.mark):
             notes.lap(RECEIVING)
             before = engines.met
             for found in within(

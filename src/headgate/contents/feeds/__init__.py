@@ -1,0 +1,1 @@
+"""Feeds, RSS of all versions and Atom: where their channel and their items are, whatever kind reads them."""
