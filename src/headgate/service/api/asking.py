@@ -125,7 +125,7 @@ async def top(call: Call) -> Answer:
     """Ask for the best."""
     said = call.said(TopBody)
     events = [inline_event(each) for each in said.events]
-    if said.mode != EXACT:
+    if said.mode != "exact":
         await call.tenant.rank()
     return Answer(TopAnswer(events=await asyncio.to_thread(_top, call.tenant, events, said.ranking())))
 
