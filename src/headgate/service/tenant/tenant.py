@@ -450,6 +450,8 @@ class Tenant(Matching):
         rows, refused = await self._build([(1, identity, said)], also)
         if refused:
             raise SubscriptionError(refused[0].reason)
+        if not rows:
+            raise Conflict(f"subscription {identity!r} was changed by another request meanwhile: read it again")
         return rows[0], new
 
     async def import_(
