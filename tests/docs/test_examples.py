@@ -84,6 +84,4 @@ def test_rss_reader(capsys: pytest.CaptureFixture[str]) -> None:
     told = said.err.splitlines()
     assert told[0].startswith("emil: refused: with the option coerce a filter is a pattern")
     assert all(line.startswith("kitchen.rss: ") for line in told[1:-1])
-    assert told[-1].startswith(
-        "moved.rss: refused: not a usable feed: there is no channel and no item in it"
-    )
+    assert told[-1].startswith("moved.rss: refused: not a usable feed: there is no channel and no item in it")
