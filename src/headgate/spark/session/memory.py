@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 WORKER_MEMORY = "spark.executor.pyspark.memory"
 _MOST_MAPPED = 8 << 30
 """Bytes of snapshots that a worker maps together, at most: its machine may have less than the driver's."""
+_LIBRARIES = 1 << 30
+"""Bytes that a worker maps before it has any snapshot, about."""
 _UNITS = {"b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 
 
@@ -22,8 +24,11 @@ def worker_memory(session: SparkSession) -> int:
     Pages are shared by the workers of a machine. A limit for workers counts what they map, and they may still
     have the snapshot before.
     """
-    limit = session.conf.get(WORKER_MEMORY, None)
-    return min(memory() // 2, _MOST_MAPPED) if limit is None else read_size(limit) // 4
+    given = session.conf.get(WORKER_MEMORY, None)
+    if given is None:
+        return min(memory() // 2, _MOST_MAPPED)
+    limit = read_size(given)
+    return max(limit - _LIBRARIES, limit // 4) // 4
 
 
 def building_memory(session: SparkSession) -> int:
