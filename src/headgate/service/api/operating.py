@@ -13,14 +13,8 @@ from headgate.service.metrics import MEDIA_TYPE, written
     "/v1/metrics",
     "Read what is counted, as Prometheus reads it.",
     READ,
-<<<<<<< HEAD
-    {200: str},
-    answer_media="text/plain",
-    media=(MEDIA_TYPE,),
-=======
     {200: bytes},
     answer_media=MEDIA_TYPE,
->>>>>>> svc-model
 )
 async def metrics(call: Call) -> Answer:
     """Read what is counted."""

@@ -451,7 +451,9 @@ class Tenant(Matching):
         if refused:
             raise SubscriptionError(refused[0].reason)
         if not rows:
-            raise Conflict(f"subscription {identity!r} was changed by another request meanwhile: read it again")
+            raise Conflict(
+                f"subscription {identity!r} was changed by another request meanwhile: read it again"
+            )
         return rows[0], new
 
     async def import_(
