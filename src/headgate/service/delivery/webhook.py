@@ -16,7 +16,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-import headgate
+from headgate.core import __version__
 from headgate.errors import HeadgateError
 from headgate.service.delivery.breaker import wait_of
 from headgate.service.delivery.feed import Closed
@@ -35,7 +35,7 @@ _GONE = 410
 _BATCH = 256
 _LISTED = 4_096
 """Bytes of ids that the header of subscriptions has, at most."""
-_AGENT = f"Headgate/{headgate.__version__}"
+_AGENT = f"Headgate/{__version__}"
 
 
 class Webhook:
