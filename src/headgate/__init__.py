@@ -15,7 +15,6 @@ from headgate.core import __version__ as __version__
 if TYPE_CHECKING:
     from headgate.client.asynchronous import AsyncClient
     from headgate.client.client import Client
-    from headgate.client.model import Delivery
     from headgate.core.event import Event
     from headgate.core.omission import Omission, Omissions
     from headgate.core.schema import Schema
@@ -37,7 +36,6 @@ __all__ = [
     "Box",
     "BoxIndex",
     "Client",
-    "Delivery",
     "Dissemination",
     "Edge",
     "Engine",
@@ -58,7 +56,6 @@ __all__ = [
 _HOMES = {
     "AsyncClient": "headgate.client.asynchronous",
     "Client": "headgate.client.client",
-    "Delivery": "headgate.client.model",
     "Event": "headgate.core.event",
     "Schema": "headgate.core.schema",
     "Subscription": "headgate.core.subscription",

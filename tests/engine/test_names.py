@@ -9,7 +9,7 @@ import pytest
 import headgate
 from headgate import errors
 
-MOST = 18
+MOST = 20
 
 
 def test_names_are_few_and_say_what_they_are() -> None:

@@ -18,9 +18,9 @@ class EventStream:
     r"""Reads the body of a stream piece by piece.
 
     >>> stream = EventStream()
-    >>> list(stream.feed(b'id: 7\\ndata: {"cursor":7,"subscriptions":["a"],'))
+    >>> list(stream.feed(b'id: 7\ndata: {"cursor":7,"subscriptions":["a"],'))
     []
-    >>> [delivery.cursor for delivery in stream.feed(b'"event":{}}\\n\\n')]
+    >>> [delivery.cursor for delivery in stream.feed(b'"event":{}}\n\n')]
     [7]
     """
 

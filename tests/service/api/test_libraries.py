@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.docs.fences import ROOT
 from tests.service.api.serving import serving
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _schemathesis(place: Path, *more: str) -> None:
             text=True,
             check=False,
             cwd=place,
-            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.service.api.hooks"},
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.service.api.hooks", "PYTHONPATH": str(ROOT)},
         )
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]
 

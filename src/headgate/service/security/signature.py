@@ -48,7 +48,7 @@ def sign(key: bytes, identity: str, timestamp: int, body: bytes) -> str:
     """Sign a message.
 
     >>> sign(b"k" * 24, "msg_1", 1614265330, b'{"test": 2432232314}')
-    'v1,1DBaqMGuP2jqR/x5b39gOQuJpQ9BKBUtHuAP3J9pJ/I='
+    'v1,TScfZU5W0Dsfb7RPdzgO787YhjOEgrDHCPjYVxCiy/0='
     """
     signed = b"%b.%d.%b" % (identity.encode(), timestamp, body)
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
