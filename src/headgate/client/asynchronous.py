@@ -13,7 +13,7 @@ from headgate.client.stream import EventStream
 from headgate.errors import MachineError, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
     from types import TracebackType
     from typing import Self
 
@@ -137,29 +137,33 @@ class AsyncClient:
 
     async def listen(
         self, consumer: str, *, after: int | None = None, acknowledge: bool = True
-    ) -> AsyncIterator[Delivery]:
+    ) -> AsyncGenerator[Delivery, None]:
         """Give deliveries as they come, and go on after a lost connection where it was."""
         done, unacked, acked = after, 0, time.monotonic()
         waits = self._retries.waits()
-        while True:
-            try:
-                async for delivery in self._stream(asking.listen(consumer, done)):
-                    yield delivery
-                    waits = self._retries.waits()
-                    done, unacked = delivery.cursor, unacked + 1
-                    late = time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
-                    if acknowledge and (late or unacked >= MANY_UNACKNOWLEDGED):
-                        await self.acknowledge(consumer, done)
-                        unacked, acked = 0, time.monotonic()
-            except ServiceError as error:
+        try:
+            while True:
+                try:
+                    async for delivery in self._stream(asking.listen(consumer, done)):
+                        yield delivery
+                        waits = self._retries.waits()
+                        done, unacked = delivery.cursor, unacked + 1
+                        late = time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
+                        if acknowledge and (late or unacked >= MANY_UNACKNOWLEDGED):
+                            await self.acknowledge(consumer, done)
+                            unacked, acked = 0, time.monotonic()
+                    lost = ServiceError(f"{self.address} ended the stream")
+                except ServiceError as error:
+                    lost = error
                 wait = next(waits, None)
-                if wait is None or (error.status is not None and error.status not in AGAIN):
-                    raise
+                if wait is None or (lost.status is not None and lost.status not in AGAIN):
+                    raise lost
                 await asyncio.sleep(wait)
-            finally:
-                if acknowledge and unacked and done is not None:
-                    await self.acknowledge(consumer, done)
-                    unacked = 0
+        except GeneratorExit:
+            # Whoever stops here is done with all but the last one.
+            if acknowledge and unacked and done is not None:
+                await self.acknowledge(consumer, done)
+            raise
 
     async def _stream(self, ask: Ask) -> AsyncIterator[Delivery]:
         import aiohttp
