@@ -19,7 +19,7 @@ from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.storage.audit import noted
 from headgate.service.storage.store import is_called
-from headgate.service.tenant.tenant import Tenant
+from headgate.service.tenant.tenant import NO_QUOTAS, Tenant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -207,18 +207,28 @@ class Server:
         self._buckets[name] = left - events, room - size, now
 
 
+def check_format(data: Path) -> None:
+    """Refuse a directory that is none of the service, or of a version that this one cannot read."""
+    try:
+        found = (data / "format").read_text("utf-8", "replace")
+    except OSError:
+        raise StorageError(
+            f"{data} is no data directory of the service: give the one of `headgate serve --data`"
+        ) from None
+    if found != FORMAT:
+        raise StorageError(
+            f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
+            f"{FORMAT.strip()!r}: use the Headgate that wrote it, or a later one"
+        )
+
+
 def make_place(data: Path) -> None:
     """Make a data directory, or make sure that it is one that this version can read."""
     note = data / "format"
     try:
         data.mkdir(parents=True, exist_ok=True)
         if note.exists():
-            found = note.read_text("utf-8", "replace")
-            if found != FORMAT:
-                raise StorageError(
-                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
-                    f"{FORMAT.strip()!r}"
-                )
+            check_format(data)
         elif any(data.iterdir()):
             raise StorageError(
                 f"{data} has other files in it: give an empty directory, or one of the service"
