@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILES = sorted(FIXTURES.glob("*.tar.gz"))
-COMMANDS = {"plan": "`headgate plan`", "stream": "start with a new state", "statistics": "name another file"}
+COMMANDS = {"plan": "(headgate plan)", "stream": "start with a new state", "statistics": "name another file"}
 """What brings a format up to date that is no snapshot; a service does it by itself."""
 
 
@@ -45,7 +45,7 @@ def test_an_example_answers(file: Path, tmp_path: Path) -> None:
         return
     with pytest.raises(HeadgateError) as told:
         case.ask(place)
-    assert COMMANDS.get(name, "`headgate compile`") in str(told.value)
+    assert COMMANDS.get(name, "(headgate compile)") in str(told.value)
     assert "\n" not in str(told.value)
 
 
@@ -96,13 +96,13 @@ def _directory(place: Path) -> None:
 
 
 OTHERS: list[tuple[str, Callable[[Path], None], str]] = [
-    *((name, _layout, "`headgate compile`") for name in ("records", "rdf", "xml", "graph", "ranked")),
+    *((name, _layout, "(headgate compile)") for name in ("records", "rdf", "xml", "graph", "ranked")),
     (
         "records",
         _version,
-        "has format version 99, and this Headgate reads 2: compile it again with `headgate compile`",
+        "has format version 99, and this Headgate reads 2: compile it again (headgate compile)",
     ),
-    ("plan", _layout, "plan it again with `headgate plan`"),
+    ("plan", _layout, "plan it again (headgate plan)"),
     (
         "stream",
         _state,

@@ -293,7 +293,7 @@ def test_what_is_forgotten_or_another_log_is_told(servers: Servers, tmp_path: Pa
 
     restore(copy, tmp_path / "restored")
     restored = servers.start(tmp_path / "restored")
-    with pytest.raises(TableError, match="cursor 10 was read of another log: this one was made anew or rest"):
+    with pytest.raises(TableError, match="cursor 10 was read of another log: this one was made again"):
         world.run(events=restored.address)
     files = World(tmp_path / "files")
     Engine.build([Subscription("all", "n = 1")]).save(files.snapshot)

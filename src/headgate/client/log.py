@@ -2,7 +2,7 @@
 
 Nothing is acknowledged, and no consumer is needed: whoever reads remembers its position. Positions rise and
 are never given again within one log, so that what is between two of them can be read again and again, until
-it is forgotten. A log that was made anew, or restored from a backup, is another one.
+it is forgotten. A log that was made again, or restored from a backup, is another one.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ class EventLog:
         place, after = self.settings.address, position.after
         if position.log != state.log:
             raise TableError(
-                f"{place}: cursor {after} was read of another log: this one was made anew or restored from a "
-                f"backup, and its cursors mean other events; {_AGAIN}"
+                f"{place}: cursor {after} was read of another log: this one was made again or restored from "
+                f"a backup, and its cursors mean other events; {_AGAIN}"
             )
         if after > state.last and after != position.began:
             raise TableError(

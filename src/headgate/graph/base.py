@@ -91,7 +91,7 @@ class Base:
         if snapshot.about.get("layout") != LAYOUT:
             raise SnapshotError(
                 f"snapshot {path} has another layout of the graph than this Headgate reads: "
-                "compile it again with `headgate compile`, or use the Headgate that wrote it"
+                "compile it again (headgate compile), or use the Headgate that wrote it"
             )
         arrays = snapshot.arrays
         names = Names(

@@ -128,7 +128,7 @@ class Network(NamedTuple):
         if about.pop("layout", None) != LAYOUT:
             raise SnapshotError(
                 f"snapshot {path} has another layout of the plan than this Headgate reads: plan it again "
-                "with `headgate plan`, or use the Headgate that wrote it"
+                "(headgate plan), or use the Headgate that wrote it"
             )
         bounds = {name: _bound(value) for name, value in about.pop("source").items()}
         given = {name: found[f"capacities_{name}"] for name in Capacities._fields if name not in _SCALARS}

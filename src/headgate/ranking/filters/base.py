@@ -148,6 +148,6 @@ def _opened(path: Path, room: str, what: str, *, verify: bool) -> Snapshot:
     if snapshot.about.get("layout") != LAYOUT:
         raise SnapshotError(
             f"snapshot {path} has another layout of {what} than this Headgate reads: "
-            "compile it again with `headgate compile`, or use the Headgate that wrote it"
+            "compile it again (headgate compile), or use the Headgate that wrote it"
         )
     return snapshot

@@ -81,7 +81,7 @@ class Base(FrozenBase):
         if snapshot.about.get("layout") != LAYOUT:
             raise SnapshotError(
                 f"snapshot {path} has another layout of the record index than this Headgate reads: compile "
-                "it again with `headgate compile`, or use the Headgate that wrote it"
+                "it again (headgate compile), or use the Headgate that wrote it"
             )
         built = BuiltIndex(
             RecordArrays(**{name: arrays[name] for name in RecordArrays._fields}),

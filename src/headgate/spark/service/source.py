@@ -13,6 +13,7 @@ import uuid
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from headgate.client.asking import ADDRESS, KEY
@@ -49,7 +50,14 @@ def register_source(session: SparkSession, *, key: str | None = None, name: str 
         events = spark.read.format("headgate").option("address", "http://127.0.0.1:8080").load()
     """
     said = {"key": key or os.environ.get(KEY), "address": os.environ.get(ADDRESS), "called": name}
-    session.dataSource.register(type("Events", (ServiceSource,), said))
+    try:
+        session.dataSource.register(type("Events", (ServiceSource,), said))
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+        raise TableError(
+            f"Spark, or another session of it, has a source {name!r} already: give another name"
+        ) from None
 
 
 def read_service(session: SparkSession, settings: LogSettings) -> DataFrame:
