@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -16,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate import Client, Engine, Subscription
+from headgate import AsyncClient, Client, Engine, Subscription
 from headgate.client.batches import as_lines, as_table
 from headgate.client.log import EventLog, LogSettings
-from headgate.client.model import KeptEvent
+from headgate.client.model import KeptEvent, KeptEvents
 from headgate.errors import HeadgateError, ServiceError, TableError
 from headgate.local.small import why_stream
 from headgate.service.backup import back_up, restore
@@ -63,6 +64,11 @@ def kept(*texts: bytes) -> list[KeptEvent]:
         KeptEvent(cursor=number, time=1.5, matches=["a"], event=msgspec.Raw(text))
         for number, text in enumerate(texts, 1)
     ]
+
+
+async def _kept(address: str, after: int) -> KeptEvents:
+    async with AsyncClient(address) as client:
+        return await client.kept(after=after, limit=1)
 
 
 def through(text: bytes, content: str = "records") -> Event | EventError:
@@ -219,6 +225,7 @@ def test_a_stream_reads_each_event_once(
         assert bad["malformed"]["origin"] == "/v1/events/27"
         assert "these filters look at records" in bad["malformed"]["reason"]
         assert client.kept(after=26, limit=1).items[0].cursor == 27
+        assert asyncio.run(_kept(address, 26)) == client.kept(after=26, limit=1)
         made_up = msgspec.json.decode(client.kept(after=27, limit=1).items[0].event)["id"]
     assert world.matches() == {
         **{(str(number), "s1"): 1 for number in range(11, 25)},
