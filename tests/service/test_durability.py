@@ -34,7 +34,8 @@ def _fill(server: Served) -> None:
 
 def _count(server: Served) -> int:
     """Count the events that are kept, page after page."""
-    found, after = 0, "0"
+    found = 0
+    after: str | None = "0"
     while after is not None:
         page = server.ask("GET", f"/v1/events?limit=1000&after={after}")
         found, after = found + len(page["items"]), page["next"]
