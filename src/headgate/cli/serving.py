@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,6 @@ from headgate.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 _DATA = click.option(
     "--data",
@@ -134,6 +133,54 @@ def remove_key(data: Path, tenant: str, identity: str) -> None:
             )
 
     _with_keys(data, removed)
+
+
+@service.command()
+@_DATA
+@click.option("--tenant", default="default", show_default=True, help="Whose quotas.")
+@click.option("--subscriptions", type=int, metavar="N", help="How many it may have.")
+@click.option("--events-a-second", type=float, metavar="N", help="How many it may publish.")
+@click.option("--bytes-a-second", type=float, metavar="N", help="How many bytes these may have.")
+@click.option("--filter-length", type=int, metavar="N", help="How many characters a filter may have.")
+@click.option(
+    "--unindexed/--no-unindexed",
+    default=None,
+    help="Whether filters are taken that must be evaluated for every event.",
+)
+@click.option("--clear", is_flag=True, help="Take all limits away first.")
+@json_option
+def quotas(data: Path, tenant: str, *, clear: bool, as_json: bool, **said: Any) -> None:
+    r"""Set what a tenant may use, or show it. Only who has the data directory can: tenants read it.
+
+    What is not named stays. A service that runs takes it with the tenant's next request, within a second.
+
+    \b
+    Examples:
+      headgate service quotas --data data/ --tenant shop --subscriptions 100000 --events-a-second 5000
+      headgate service quotas --data data/ --tenant shop
+    """
+
+    def done(keys: Any) -> None:
+        import msgspec
+
+        from headgate.service.security.keys import Key
+        from headgate.service.settings import Quotas
+
+        before = keys.quotas.get(tenant, Quotas())
+        named = {name: value for name, value in said.items() if value is not None}
+        now = msgspec.structs.replace(Quotas() if clear else before, **named)
+        if now != before:
+            keys.keep_quotas(tenant, now)
+            keys.note(Key("", tenant, frozenset()), "set quotas", msgspec.json.encode(now).decode())
+        if as_json:
+            click.echo(msgspec.json.encode(now))
+            return
+        for name in Quotas.__struct_fields__:
+            value = getattr(now, name)
+            told = ("yes" if value else "no") if isinstance(value, bool) else value
+            click.echo(f"{name}: {'no limit' if told is None else told}")
+
+    _with_keys(data, done)
 
 
 def _with_keys(data: Path, do: Callable[[Any], None]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Delivery, Imported, Published
+    from headgate.client.model import Delivery, Imported, KeptEvents, Published
 
 
 class AsyncClient:
@@ -80,6 +80,11 @@ class AsyncClient:
     async def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not."""
         found: dict[str, Any] = await self._send(asking.explain(event, subscription))
+        return found
+
+    async def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
+        """Read events that are kept and come after a cursor, in order."""
+        found: KeptEvents = await self._send(asking.kept(after, limit))
         return found
 
     async def subscribe(

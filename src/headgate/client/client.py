@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Delivery, Imported, Published
+    from headgate.client.model import Delivery, Imported, KeptEvents, Published
 
 SECONDS_UNACKNOWLEDGED = 0.5
 """Seconds between two acknowledgements of a listener."""
@@ -94,6 +94,11 @@ class Client:
     def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not; an event is given, or named by its cursor."""
         found: dict[str, Any] = self._send(asking.explain(event, subscription))
+        return found
+
+    def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
+        """Read events that are kept and come after a cursor, in order; at most `limit`, or some megabytes."""
+        found: KeptEvents = self._send(asking.kept(after, limit))
         return found
 
     # Subscriptions

@@ -126,7 +126,10 @@ class Network(NamedTuple):
         snapshot = open_snapshot(place_of(path), ROOM, verify=verify)
         found, about = snapshot.arrays, dict(snapshot.about)
         if about.pop("layout", None) != LAYOUT:
-            raise SnapshotError(f"snapshot {path} has another layout than {LAYOUT}: plan it again")
+            raise SnapshotError(
+                f"snapshot {path} has another layout of the plan than this Headgate reads: plan it again "
+                "(headgate plan), or use the Headgate that wrote it"
+            )
         bounds = {name: _bound(value) for name, value in about.pop("source").items()}
         given = {name: found[f"capacities_{name}"] for name in Capacities._fields if name not in _SCALARS}
         capacities: dict[str, Any] = {**given, **bounds}
