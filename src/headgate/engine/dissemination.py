@@ -50,6 +50,16 @@ class Feeding(NamedTuple):
     steps: tuple[str, ...]
 
 
+class PlacedView(NamedTuple):
+    """A subscription in the plan: its site, and what it is computed from, nothing if the source feeds it."""
+
+    id: Id
+    filter: str
+    site: str
+    level: int
+    inputs: tuple[Id, ...]
+
+
 class ChangeEffect(NamedTuple):
     """What a change led to: subscriptions fed in another way, by nobody any more, or at last again."""
 
@@ -161,6 +171,27 @@ class Dissemination:
         steps = self._views.plan_of(number, inputs, lambda view: repr(self._subscriptions[view].id))
         return Feeding(level, self._named(inputs), tuple(steps))
 
+    def placed(self) -> list[PlacedView]:
+        """List the subscriptions that are fed, with what each is computed from, inputs first."""
+        now = self._plan.current()
+        numbers = now.views.tolist()
+        found = levels(now.plan, now.rewritings)
+        rows = []
+        for place in np.argsort(found, kind="stable").tolist():
+            number, chosen = numbers[place], int(now.plan.chosen[place])
+            inputs: list[int] = []
+            if chosen != SOURCE:
+                begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
+                inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
+            each, site = self._subscriptions[number], self._site_name(number)
+            rows.append(PlacedView(each.id, each.filter, site, int(found[place]), self._named(inputs)))
+        return rows
+
+    def _site_name(self, number: int) -> str:
+        site, sites = self._sites[number], self.network.sites
+        # A subscription that came later has a site of its own.
+        return sites.text(site) if site < len(sites) else str(self._subscriptions[number].id)
+
     def subscribe(self, *subscriptions: Subscription) -> None:
         """Add subscriptions, each at a new site; refuses all if one is there or nobody can feed it.
 
@@ -221,6 +252,17 @@ class Dissemination:
         found = self._plan.fail(self._sites[number])
         del self._numbers[identity]
         self._views.forget(number)
+        return self._changed(found)
+
+    def fail_site(self, name: str) -> ChangeEffect:
+        """Let a site fail with all its subscriptions; those that they fed are fed in another way."""
+        here = {number for number in self._numbers.values() if self._site_name(number) == name}
+        if not here:
+            raise PlanError(f"there is no subscription at site {name!r}")
+        found = self._plan.fail(self._sites[next(iter(here))])
+        for number in here:
+            del self._numbers[self._subscriptions[number].id]
+            self._views.forget(number)
         return self._changed(found)
 
     def replan(self) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.dispatcher import Dispatcher
+from headgate.service.extension import Extension
 from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.settings import Quotas
@@ -38,8 +39,9 @@ _LOOK = 2.0
 class Server:
     """One process over one data directory."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: ServiceSettings, more: Extension | None = None) -> None:
         self.settings = settings
+        self.more = more or Extension()
         self._lock = _take(settings.place)
         self.keys = Keys(settings.place)
         self.tenants: dict[str, Tenant] = {}
@@ -79,7 +81,8 @@ class Server:
         began = time.monotonic()
         row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
         quotas = self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
-        tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
+        place = self.settings.place / "tenants" / name
+        tenant = await Tenant.open(name, place, quotas, forced=name != self.more.derived)
         self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(
