@@ -68,7 +68,8 @@ class Mark(NamedTuple):
 
 def read_entry(event: Mapping[str, Any]) -> Result | Mark | None:
     """Read an entry of a site's log; None if it is something else."""
-    kind, data = event.get("type"), event.get("data")
+    kind = event.get("type")
+    data: Any = event.get("data")
     if kind == RESULT:
         return Result(
             data["view"], data["document"], data["result"], data["event"], data["began"], data["path"]

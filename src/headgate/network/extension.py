@@ -99,6 +99,20 @@ async def read_site(call: Call) -> Answer:
 
 
 @operation(
+    "GET",
+    "/v1/site/assignment",
+    "Read what a site was told; null if nothing.",
+    ADMIN,
+    {200: Assignment | None},
+    problems=(404,),
+    among=OPERATIONS,
+)
+async def read_assignment(call: Call) -> Answer:
+    """Read what a site was told."""
+    return Answer(_site(call).assignment)
+
+
+@operation(
     "DELETE",
     "/v1/site",
     "Have a site hold no views.",
