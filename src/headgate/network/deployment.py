@@ -61,6 +61,8 @@ class Deployment:
         self.epoch = 0
         self.failed: set[str] = set()
         """Sites that did not answer, and were taken out."""
+        self._untold = False
+        """Whether the plan has changed, and not all sites were told."""
         self._told: dict[str, Assignment] = {}
         self._begins: dict[Held, int] = {}
         self._clients: dict[str, AsyncClient] = {}
@@ -142,6 +144,7 @@ class Deployment:
         position: int,
         views: Sequence[PlacedView] | None = None,
     ) -> None:
+        self._untold = True
         placed = self.plan.placed() if views is None else views
         reached = {
             view.id: view.reached
@@ -161,6 +164,7 @@ class Deployment:
         own = {held: at for held, at in self._begins.items() if held[0] != SOURCE}
         self._begins = own | begins
         self._told |= changed
+        self._untold = False
 
     async def _assign(self, assignment: Assignment) -> None:
         body = msgspec.json.encode(assignment)
@@ -190,14 +194,17 @@ class Deployment:
         return found
 
     async def repair(self) -> Repair | None:
-        """Take out sites that do not answer; None if all do."""
+        """Take out sites that do not answer; None if all do. What sites were not told before they are told."""
         began = time.monotonic()
         found = await self.look([name for name in self.sites if name not in self.failed])
         silent = sorted(name for name, each in found.items() if each is None)
-        if not silent:
-            return None
-        if SOURCE in silent:
+        begin = found[SOURCE]
+        if begin is None:
             raise NetworkError(f"the source does not answer at {self.sites[SOURCE].address}: start it again")
+        if not silent:
+            if self._untold:
+                await self._tell(found, begin.documents)
+            return None
         self.failed |= set(silent)
         moved: set[Id] = set()
         unfed: set[Id] = set()
@@ -205,8 +212,6 @@ class Deployment:
             effect = self.plan.fail_site(name)
             moved |= set(effect.moved)
             unfed = (unfed | set(effect.unfed)) - set(effect.fed_again)
-        begin = found[SOURCE]
-        assert begin is not None
         await self._tell(found, begin.documents)
         for name in silent:
             self._told.pop(name, None)
@@ -221,6 +226,7 @@ class Deployment:
         for name in back:
             self.plan.restore_site(name)
         self.failed -= set(back)
+        self._untold = True
         await self.deploy()
         return back
 
