@@ -131,10 +131,9 @@ class _Network:
         )
         return {name: each for name, each in found.items() if each is not None}
 
-    async def kept(self) -> tuple[dict[tuple[Id, int], list[bytes]], list[list[list[Any]]]]:
-        """Read what all sites have kept, but for the source, and the ways that it went."""
+    async def kept(self) -> dict[tuple[Id, int], list[bytes]]:
+        """Read what all sites have kept, but for the source."""
         found: dict[tuple[Id, int], list[bytes]] = {}
-        paths = []
         for name, site in self.local.neighbours().items():
             if name == SOURCE:
                 continue
@@ -147,8 +146,7 @@ class _Network:
                         if item.event.type == RESULT:
                             data = msgspec.json.decode(item.event.data, type=_Data)
                             found.setdefault((data.view, data.document), []).append(bytes(data.result))
-                            paths.append(data.path)
-        return found, paths
+        return found
 
 
 class _Data(msgspec.Struct):
@@ -220,7 +218,7 @@ async def _run(size: Size, place: Path, world: World, plan: Dissemination, *, fu
         await network.deployment.wait(network.published, 900)
         seconds = time.perf_counter() - began
         after, share = await network.status(), share_waited(waits, waited())
-        kept, paths = await network.kept()
+        kept = await network.kept()
         lost, doubled, other = _wrong(world, kept, network.published)
         cpu = {name: after[name].cpu - before[name].cpu for name in after}
         taken = sum(after[name].taken - before[name].taken for name in after)
@@ -230,18 +228,42 @@ async def _run(size: Size, place: Path, world: World, plan: Dissemination, *, fu
         placed = plan.placed()
         fed = sum(not view.inputs for view in placed)
         return [
-            Result("results that differ from the documents' own", lost + doubled + other, "", goal=0, section=section),
+            Result(
+                "results that differ from the documents' own",
+                lost + doubled + other,
+                "",
+                goal=0,
+                section=section,
+            ),
             Result("results", len(kept), "", section=section),
             Result("views that the source feeds", fed, "", section=section),
             Result("levels", max(view.level for view in placed), "", section=section),
-            Result("memory of all processes", sum(each.memory for each in after.values()) / 1e9, "GB", goal=4 if full else None, section=section),
-            Result("the publisher's share of all deliveries", 100 * sent / max(1, deliveries), "%", goal=5 if full else None, section=section),
-            Result("a hop: CPU of the site that takes", 1e3 * sum(each for name, each in cpu.items() if name != SOURCE) / max(1, taken), "ms", goal=1 if full else None, section=section),
+            Result(
+                "memory of all processes",
+                sum(each.memory for each in after.values()) / 1e9,
+                "GB",
+                goal=4 if full else None,
+                section=section,
+            ),
+            Result(
+                "the publisher's share of all deliveries",
+                100 * sent / max(1, deliveries),
+                "%",
+                goal=5 if full else None,
+                section=section,
+            ),
+            Result(
+                "a hop: CPU of the site that takes",
+                1e3 * sum(each for name, each in cpu.items() if name != SOURCE) / max(1, taken),
+                "ms",
+                goal=1 if full else None,
+                section=section,
+            ),
             *one,
             Result("all documents are everywhere after", seconds, "s", section=section),
             Result("CPU of the publisher", cpu[SOURCE], "s", section=section),
             Result("share of their time that threads waited for a core", 100 * share, "%", section=section),
-        ]  # fmt: skip
+        ]
 
 
 async def _one_by_one(network: _Network, world: World, size: Size) -> list[Result]:
@@ -256,8 +278,14 @@ async def _one_by_one(network: _Network, world: World, size: Size) -> list[Resul
     times = await _times(network, first)
     return [
         Result("a hop, unloaded: mean latency", float(np.mean(times)) / 1e3, "ms", section=section),
-        Result("the same, less the share of time waited", float(np.mean(times)) / 1e3 * (1 - share), "ms", goal=2, section=section),
-    ]  # fmt: skip
+        Result(
+            "the same, less the share of time waited",
+            float(np.mean(times)) / 1e3 * (1 - share),
+            "ms",
+            goal=2,
+            section=section,
+        ),
+    ]
 
 
 async def _times(network: _Network, first: int) -> list[float]:
@@ -296,8 +324,14 @@ async def _alone(size: Size, place: Path, world: World, before: Sequence[Result]
     planned = next(each.value for each in before if each.name == "CPU of the publisher")
     return [
         Result("CPU of the publisher", planned, "s", cpu, "feeding all", section=section),
-        Result("its share of feeding all", 100 * planned / cpu, "%", goal=10 if size.views > 100 else None, section=section),
-    ]  # fmt: skip
+        Result(
+            "its share of feeding all",
+            100 * planned / cpu,
+            "%",
+            goal=10 if size.views > 100 else None,
+            section=section,
+        ),
+    ]
 
 
 async def _trouble(
@@ -333,7 +367,7 @@ async def _trouble(
             await network.deployment.redeploy(plans[(number + 1) % 2])
         await publishing
         await network.deployment.wait(network.published, 600)
-        kept, _ = await network.kept()
+        kept = await network.kept()
         lost, doubled, other = _wrong(world, kept, network.published)
     return [
         Result("results lost", lost, "", goal=0, section=section),

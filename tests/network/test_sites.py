@@ -159,9 +159,8 @@ def test_a_network_goes_over_to_other_plans(sites: LocalSites) -> None:
                 await running.publish(event)
                 if number % 8 == 5:
                     await deployment.redeploy(plans[number // 8 % 3])
-                if number == 38:
-                    left = deployment.plan.placed()[0]
-                    await deployment.drain(left.site)
+            left = deployment.plan.placed()[0]
+            await deployment.drain(left.site)
             await deployment.wait(len(world.documents))
             return await results(deployment), left.id
 

@@ -194,7 +194,7 @@ class Deployment:
         return found
 
     async def repair(self) -> Repair | None:
-        """Take out sites that do not answer; None if all do. What sites were not told before they are told."""
+        """Take out sites that do not answer; None if all do. What sites were not told yet, they are told."""
         began = time.monotonic()
         found = await self.look([name for name in self.sites if name not in self.failed])
         silent = sorted(name for name, each in found.items() if each is None)

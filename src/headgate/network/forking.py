@@ -50,14 +50,12 @@ def _serve(settings: dict[str, Any], told: int) -> None:
 
 def _load() -> None:
     """Load what every server needs; the first match of each kind loads most."""
-    import aiohttp
-    import uvloop
-
-    from headgate import Engine
+    from headgate import AsyncClient, Engine
     from headgate.network import extension, site  # noqa: F401
-    from headgate.service import running  # noqa: F401
+    from headgate.service.running import load
 
-    del aiohttp, uvloop
+    load()
+    AsyncClient()
     Engine.build([{"id": "s", "filter": "a = 1"}]).match_events([{"a": 1}])
 
 

@@ -24,12 +24,11 @@ from headgate.network.documents import Documents
 from headgate.network.entry import Mark, Result, read_entry
 from headgate.network.evaluation import Evaluation
 from headgate.network.link import Link, Located
+from headgate.service.storage import documents
 from headgate.service.storage.store import keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import apsw
 
     from headgate.core.event import Id
     from headgate.service.server import Server
@@ -47,7 +46,6 @@ _MARKS = 0.2
 _AGAIN = 1.0
 """Seconds until a site that failed goes on."""
 _SITE, _REACHED = "site", "reached"
-_TABLE = "CREATE TABLE IF NOT EXISTS documents (document INTEGER PRIMARY KEY, cursor INTEGER NOT NULL)"
 _Reached = msgspec.json.Decoder(list[tuple[str | int, int]])
 
 
@@ -122,7 +120,7 @@ class Site:
     async def open(cls, server: Server, tenant: Tenant) -> Site:
         """Open what a site was told before, and go on."""
         site = cls(server, tenant)
-        await tenant.write(lambda writer: _execute(writer, _TABLE))
+        await tenant.write(documents.begin())
         kept = tenant.store.setting(_SITE)
         if isinstance(kept, bytes):
             site.assignment = msgspec.json.decode(kept, type=Assignment)
@@ -187,11 +185,9 @@ class Site:
                 )
             first = document if first is None else min(first, document)
         store = self.tenant.store
-        found = store.database.row(
-            "SELECT min(cursor) FROM documents WHERE document > ?", 0 if first is None else first
-        )
+        found = documents.first_after(store.database, 0 if first is None else first)
         last = self.tenant.position
-        cursor = last if found is None or found[0] is None else found[0] - 1
+        cursor = last if found is None else found - 1
         begin = store.log.bounds().first
         if cursor < begin - 1:
             raise NetworkError(
@@ -249,8 +245,8 @@ class Site:
         self._evaluation = await asyncio.to_thread(Evaluation, assignment, self._kept, taxonomy)
         self._marked = {}
         if assignment.documents is not None:
-            documents = await self._server.tenant(assignment.documents)
-            self._documents = Documents(documents, assignment, self._evaluation, taxonomy)
+            published = await self._server.tenant(assignment.documents)
+            self._documents = Documents(published, assignment, self._evaluation, taxonomy)
         for name in taken(assignment.views, assignment.site):
             self._open(name)
 
@@ -296,10 +292,10 @@ class Site:
                 if not self._stopping:
                     await self._evaluate()
 
-    async def _read(self, documents: Documents) -> None:
+    async def _read(self, source: Documents) -> None:
         """Compute views from documents, at the source."""
-        await documents.wait(_MARKS)
-        found = await asyncio.to_thread(documents.read, time.time_ns() // 1_000) if documents.ready else []
+        await source.wait(_MARKS)
+        found = await asyncio.to_thread(source.read, time.time_ns() // 1_000) if source.ready else []
         await self._keep(found)
 
     async def _take(self) -> None:
@@ -365,32 +361,15 @@ class Site:
             self._marked, self._marked_at = reached, time.monotonic()
         if not entries:
             return
-        documents = [each.document for each in results]
+        given = [each.document for each in results]
 
         def also(published: Published) -> list[Write]:
-            return [keep(_REACHED, _pairs(reached)), _note(documents, published.positions)]
+            return [keep(_REACHED, _pairs(reached)), documents.note(given, published.positions)]
 
         await self.tenant.publish([event for event, _ in entries], [text for _, text in entries], also=also)
         self._kept = reached
         for each in results:
             self._counts[each.view] = self._counts.get(each.view, 0) + 1
-
-
-def _note(documents: Sequence[int], positions: Sequence[int | None]) -> Write:
-    """Note where each document is first."""
-    firsts: dict[int, int] = {}
-    for document, position in zip(documents, positions, strict=False):
-        if position is not None:
-            firsts.setdefault(document, position)
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", firsts.items())
-
-    return write
-
-
-def _execute(writer: apsw.Connection, text: str) -> None:
-    writer.execute(text)
 
 
 def _pairs(reached: Mapping[Id, int]) -> bytes:

@@ -173,6 +173,14 @@ class Running:
         uvloop.run(serve())
 
 
+def load() -> None:
+    """Load what is loaded late otherwise, for processes that are forked."""
+    import httptools
+    import uvloop
+
+    del httptools, uvloop
+
+
 def _listen(settings: ServiceSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
