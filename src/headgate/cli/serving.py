@@ -25,7 +25,7 @@ _DATA = click.option(
 )
 
 
-def _need() -> None:
+def need_service() -> None:
     """Refuse where the packages of the service are not installed."""
     from importlib.util import find_spec
 
@@ -51,7 +51,7 @@ def serve(asked: ServiceSettings) -> None:
       headgate serve --data data/ --host 0.0.0.0 --certificate server.pem --private-key server.key
       curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
     """
-    _need()
+    need_service()
     from headgate.service.running import Running, set_up_log
 
     set_up_log(asked.log)
@@ -184,7 +184,7 @@ def quotas(data: Path, tenant: str, *, clear: bool, as_json: bool, **said: Any) 
 
 
 def _with_keys(data: Path, do: Callable[[Any], None]) -> None:
-    _need()
+    need_service()
     from headgate.service.security.keys import Keys
     from headgate.service.server import make_place
 
@@ -206,7 +206,7 @@ def check_data(data: Path, *, as_json: bool) -> None:
     Example:
       headgate service check --data data/
     """
-    _need()
+    need_service()
     from headgate.service.backup import check
 
     found = list(check(data))
@@ -246,7 +246,7 @@ def backup_data(data: Path, target: Path) -> None:
     Example:
       headgate service backup --data data/ --to backups/monday
     """
-    _need()
+    need_service()
     from headgate.service.backup import back_up
 
     names = back_up(data, target)
@@ -270,7 +270,7 @@ def restore_data(copy: Path, data: Path) -> None:
     Example:
       headgate service restore --from backups/monday --data data/
     """
-    _need()
+    need_service()
     from headgate.service.backup import restore
 
     names = restore(copy, data)

@@ -15,6 +15,7 @@ import msgspec
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.dispatcher import Dispatcher
+from headgate.service.extension import Extension
 from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.storage.audit import noted
@@ -38,8 +39,9 @@ _LOOK = 2.0
 class Server:
     """One process over one data directory."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: ServiceSettings, more: Extension | None = None) -> None:
         self.settings = settings
+        self.more = more or Extension()
         self._lock = _take(settings.place)
         self.keys = Keys(settings.place)
         self.tenants: dict[str, Tenant] = {}
@@ -82,7 +84,8 @@ class Server:
             raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
         began = time.monotonic()
         quotas = self.quotas[name] = self._asked[name] = self.keys.quotas.get(name, NO_QUOTAS)
-        tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
+        place = self.settings.place / "tenants" / name
+        tenant = await Tenant.open(name, place, quotas, forced=name != self.more.derived)
         self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(

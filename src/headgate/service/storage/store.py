@@ -32,10 +32,10 @@ _REBUILD, _IDENTITY = "rebuild", "log"
 class Store:
     """What is kept of one tenant."""
 
-    def __init__(self, place: Path, *, vfs: str | None = None) -> None:
+    def __init__(self, place: Path, *, vfs: str | None = None, forced: bool = True) -> None:
         place.mkdir(parents=True, exist_ok=True)
         self.place = place
-        self.database = Database(place / FILE, vfs=vfs)
+        self.database = Database(place / FILE, vfs=vfs, forced=forced)
         self.log = SqliteLog(self.database)
         self.subscriptions = Subscriptions(self.database)
         self.consumers = Consumers(self.database)

@@ -121,10 +121,10 @@ class Tenant(Matching):
         """The position of the last event that is on disk."""
 
     @classmethod
-    async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS) -> Tenant:
-        """Open what is kept in a directory, or begin there."""
+    async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS, *, forced: bool = True) -> Tenant:
+        """Open what is kept in a directory, or begin there; `forced` has each write on disk at once."""
         loop = asyncio.get_running_loop()
-        found = await asyncio.to_thread(lambda: cls(name, Store(place), loop, quotas))
+        found = await asyncio.to_thread(lambda: cls(name, Store(place, forced=forced), loop, quotas))
         found.start()
         return found
 
