@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Dissemination, Event, Settings, Subscription
+from headgate import Dissemination, Engine, Event, Settings, Subscription
 from headgate.engine.views import views_of
-from headgate.errors import PlanError
+from headgate.errors import PlanError, SubscriptionError
 from headgate.plan.graphs.rewritability import Search
 from headgate.rdf.events.triples import write_lines
 from headgate.xml.answers.answers import answer
@@ -178,3 +178,38 @@ def test_what_is_refused() -> None:
     assert network.feeding("v").inputs == ("s",)
     with pytest.raises(PlanError, match="the sample has no event"):
         Dissemination.build([one], [])
+    tree = Subscription("x", "//a{val}", "xpath")
+    for name, value in {"nulls": "told", "names": "exact", "dots": "name"}.items():
+        given: Any = {name: value}
+        with pytest.raises(PlanError) as refused:
+            Dissemination.build([tree], [event], **given)
+        wanted = f"{name}={value!r} is for views over records, and these are over XML: leave it out"
+        assert str(refused.value) == wanted
+    with pytest.raises(SubscriptionError, match="names is 'loud': give 'any_case' or 'exact'"):
+        Dissemination.build([one], [event], names="loud")
+
+
+def test_what_names_mean() -> None:
+    """The settings of names are those of an engine, also for what is subscribed later."""
+    given = {"A": "A > 5", "a": "a > 5", "both": "A > 5 AND a > 5", "there": "present(b) AND A > 5"}
+    given |= {"gone": "NOT present(b)", "dot": "`a.b` = 1 AND A > 5"}
+    subscriptions = {name: Subscription(name, text) for name, text in given.items()}
+    events = [
+        Event(number, data)
+        for number, data in enumerate(
+            [{"A": 9, "a": 1}, {"A": 9, "a": 9, "b": None}, {"a": 9}, {"a.b": 1, "A": 7}, {"a": {"b": 1}}]
+        )
+    ]
+    meaning: Any = {"nulls": "told", "names": "exact", "dots": "name"}
+    engine = Engine.build(subscriptions.values(), **meaning)
+    first = {name: subscriptions[name] for name in ("A", "both", "dot")}
+    network = Dissemination.build(first.values(), events, Settings(source_fan_out=2.0), **meaning)
+    assert network.feeding("both").inputs == ("A",)
+    assert network.feeding("both").steps[-1] == "select a > 5"
+    network = Dissemination.build(first.values(), events, **meaning)
+    for name in ("a", "there", "gone"):
+        network.subscribe(subscriptions[name])
+    assert check(network, subscriptions, events, **meaning) > 0
+    for event in events:
+        delivered = network.deliver(event)
+        assert sorted(name for name in delivered if delivered[name] is not None) == engine.match(event)

@@ -27,17 +27,28 @@ if TYPE_CHECKING:
                 "  held    age > 30         age = 35",
                 "  failed  topic = 'news'   topic = \"sport\"",
                 "nearest miss: topic = 'news'",
+                "indexed by topic and age: age > 30, topic = 'news'",
             ],
         ),
         (
             "age > 30 AND topic = 'news'",
             '{"age": 35, "topic": "news"}',
-            ["match", "  held    age > 30         age = 35", "  held    topic = 'news'   topic = \"news\""],
+            [
+                "match",
+                "  held    age > 30         age = 35",
+                "  held    topic = 'news'   topic = \"news\"",
+                "indexed by topic and age: age > 30, topic = 'news'",
+            ],
         ),
         (
             "age > 30",
             '{"age": 28}',
-            ["no match", "  failed  age > 30   age = 28 (off by 2)", "nearest miss: age > 30"],
+            [
+                "no match",
+                "  failed  age > 30   age = 28 (off by 2)",
+                "nearest miss: age > 30",
+                "indexed by age: age > 30",
+            ],
         ),
         (
             "age > 30",
@@ -46,6 +57,7 @@ if TYPE_CHECKING:
                 "no match",
                 "  unknown age > 30   age = NULL (the event has no such attribute)",
                 "nearest miss: age > 30",
+                "indexed by age: age > 30",
             ],
         ),
         (
@@ -55,13 +67,40 @@ if TYPE_CHECKING:
                 "no match",
                 "  unknown user.name = 'é'   user.name = NULL (the attribute is NULL)",
                 "nearest miss: user.name = 'é'",
+                "indexed by user.name: user.name = 'é'",
             ],
         ),
-        ("TRUE", "{}", ["match", "  held    TRUE"]),
+        (
+            "TRUE",
+            "{}",
+            [
+                "match",
+                "  held    TRUE",
+                "indexed by nothing: it is checked for every event",
+                "note: it matches every event",
+            ],
+        ),
         (
             "FALSE",
             '{"age": 1}',
-            ["no match", "  failed  FALSE", "nearest miss: none, no event can match this filter"],
+            [
+                "no match",
+                "  failed  FALSE",
+                "nearest miss: none, no event can match this filter",
+                "note: it can never match",
+            ],
+        ),
+        (
+            "length(topic) * 2 > 6 AND topic LIKE '%ew%'",
+            '{"topic": "news"}',
+            [
+                "match",
+                "  held    (length(topic) * 2) > 6   length(topic) * 2 = 8",
+                "  held    topic LIKE '%ew%'         topic = \"news\"",
+                "indexed by length(topic) * 2: (length(topic) * 2) > 6",
+                "verified: topic LIKE '%ew%'",
+                "computed once an event: length(topic) * 2",
+            ],
         ),
         (
             "age > 50 OR (age > 40 AND topic = 'x')",
@@ -72,10 +111,11 @@ if TYPE_CHECKING:
                 "  held    age > 40      age = 45",
                 "  failed  topic = 'x'   topic = \"y\"",
                 "nearest miss: age > 50",
+                "indexed by age or topic and age: age > 50, age > 40, topic = 'x'",
             ],
         ),
     ],
-    ids=["no match", "match", "number", "missing", "null", "true", "false", "or"],
+    ids=["no match", "match", "number", "missing", "null", "true", "false", "computed", "or"],
 )
 def test_the_text(headgate: Command, text: str, event: str, said: list[str]) -> None:
     ran = headgate("explain", "--filter", text, "--event", event)
@@ -84,7 +124,8 @@ def test_the_text(headgate: Command, text: str, event: str, said: list[str]) -> 
     found = headgate("explain", "--filter", text, "--event", event, "--json").json
     assert found["matches"] is (said[0] == "match")
     assert len(found["clauses"]) == sum(line.startswith("  ") for line in said)
-    assert set(found) == {"matches", "filter", "clauses", "nearest_miss"}
+    index = {"indexed_by", "indexed", "verified", "costs", "notes"}
+    assert set(found) == {"matches", "filter", "clauses", "nearest_miss"} | index
 
 
 @pytest.mark.parametrize(

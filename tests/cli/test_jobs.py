@@ -96,6 +96,13 @@ def test_backtest(headgate: Command) -> None:
     ran = headgate("backtest", "--filter", "agee > 30", "--events", "events.jsonl", "--quiet")
     assert ran.code == 1
     assert ran.complaint == "no event of events.jsonl has the attribute agee; did you mean age?"
+    assert headgate(*command, "--nulls", "told", "--json").json["matches"] == 1
+    assert headgate("backtest", "--filter", "present(age)", *command[3:]).code == 1
+    told = headgate("backtest", "--filter", "present(age)", *command[3:], "--nulls", "told", "--json")
+    assert told.json["matches"] == 2
+    ran = headgate("backtest", "--filter", "//a", "--dialect", "xpath", *command[3:], "--names", "exact")
+    assert ran.code == 2
+    assert "--names is for filters of records, and these look at XML" in ran.err
 
 
 def test_generate(headgate: Command, tmp_path: Path) -> None:

@@ -58,16 +58,21 @@ def test_a_terminal_of_60_columns() -> None:
     assert max(map(len, plain.splitlines())) <= 60
     assert "\x1b[32mheld\x1b[0m" in text
     assert "\x1b[31mfailed\x1b[0m" in text
-    assert plain.splitlines()[-5:] == [
+    assert plain.splitlines()[-8:-3] == [
         "  failed  name LIKE '%smith%'",
         '            name = "john" (the text does not fit the',
         "            pattern)",
         "nearest miss: age > 30 AND topic = 'art' AND name LIKE",
         "  '%smith%'",
     ]
+    assert plain.splitlines()[-3:] == [
+        "indexed by letters of name: name LIKE '%smith%'",
+        "verified: age > 30, topic = 'art', topic = 'news', price <",
+        "  5, name LIKE '%smith%'",
+    ]
     wide = on_terminal(200, NO_COLOR="1")
     assert not _COLOUR.search(wide)
-    assert len(wide.splitlines()) == 7
+    assert len(wide.splitlines()) == 9
     assert "".join(wide.split()) == "".join(plain.split())
 
 

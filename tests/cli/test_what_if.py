@@ -53,6 +53,10 @@ def test_changes_are_told_and_written(headgate: Command, folder: Path) -> None:
     assert "headgate backtest --changes changes.jsonl" in (folder / "page.html").read_text("utf-8")
     said = headgate(*command, "--subscriptions", "subs.jsonl", "--no-cost", "--noise", "5%", "--json").json
     assert (said["gained"], said["lost"], said["silent"], said["noisy"]) == (0, 5, 1, 1)
+    exact = headgate(
+        *command, "--subscriptions", "subs.jsonl", "--no-cost", "--names", "exact", "--json"
+    ).json
+    assert (exact["gained"], exact["lost"]) == (0, 5)
     assert "cost" not in said
     assert "output" not in said
     assert names(folder) == sorted(
@@ -82,6 +86,11 @@ def test_changes_are_told_and_written(headgate: Command, folder: Path) -> None:
             "--changes changes.jsonl --snapshot snapshot --dialect sql",
             2,
             "--dialect goes with --subscriptions",
+        ),
+        (
+            "--changes changes.jsonl --snapshot snapshot --names exact",
+            2,
+            "--names goes with --subscriptions: a snapshot has its own",
         ),
         ("--changes changes.jsonl --snapshot snapshot --mode exact", 2, "--mode goes with --top"),
         ("--changes changes.jsonl --snapshot snapshot --top 2", 1, "was compiled without ranks"),

@@ -265,7 +265,11 @@ class Asking:
             ]
             name = f"{self.cell.name}: event {event['id']!r}, subscription {row['id']!r}"
             assert told.matches is matches, name
-            assert told == library.explain(event, row["id"]), name
+            wanted = library.explain(event, row["id"])
+            if self.cell.sharding.count > 1:
+                # What leads to a filter depends on those that are beside it.
+                told, wanted = told.without_index(), wanted.without_index()
+            assert told == wanted, name
 
     def _pairs(self, question: Question) -> Iterable[tuple[Row, Row]]:
         """Choose some events, and for each a subscription that gets it and one that does not; late ones."""

@@ -237,7 +237,8 @@ def test_taxonomies() -> None:
 
 def test_plans(tmp_path: Path) -> None:
     given: dict[str, Any] = {"subscriptions": TREES, "sample": [TREE], "settings": None}
-    try_all("build", Dissemination.build, **given, carries=None, taxonomy=None)
+    names = dict.fromkeys(("nulls", "names", "dots"))
+    try_all("build", Dissemination.build, **given, carries=None, taxonomy=None, **names)
     for wrong in WRONG:
         call(partial(Dissemination.build, PATTERNS, [GRAPH], taxonomy=wrong), wrong)
     plan = Dissemination.build(TREES, [TREE])

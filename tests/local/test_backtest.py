@@ -68,6 +68,15 @@ def test_clear_filters_are_what_spark_sql_says(spark: SparkSession, tmp_path: Pa
         assert get_table(tmp_path / "out.parquet") == rows
 
 
+def test_what_is_computed_is_left_to_spark(tmp_path: Path) -> None:
+    """Spark types an expression by its columns, and raises where a value cannot be computed."""
+    table = put_lines(tmp_path / "events.jsonl", EVENTS)
+    with pytest.raises(UnsureError, match=r"age \* 2 is computed, and Spark has the types of columns for it"):
+        backtest("age * 2 > 5", table, quiet=True)
+    with pytest.raises(TableError, match="has the attribute aeg; did you mean age"):
+        backtest("aeg * 2 > 5", table, quiet=True)
+
+
 @pytest.mark.parametrize("text", UNCLEAR)
 def test_what_spark_casts_is_left_to_it(tmp_path: Path, text: str) -> None:
     """A filter that compares values of another kind is not tried here."""

@@ -65,7 +65,8 @@ def test_records(headgate: Command, tmp_path: Path) -> None:
         assert note is None or note in each["notes"], each
         assert note is not None or each["notes"] == []
     lines = headgate("validate", table, "--events", events).out.splitlines()
-    assert lines[0].split() == ["id", "indexed", "by", "reached", "matched"]
+    assert lines[0].split() == ["id", "indexed", "by", "verified", "reached", "matched"]
+    assert lines[3].split() == ["2", "letters", "of", "name", "letters", "of", "name", "15.0%", "15.0%"]
     assert "refused 7: a value or a condition is missing after this, at character 5: age ⟪>" in lines
     assert lines[-1] == (
         "11 filters are sound, 2 rows are refused, 6 have notes; 100 events were looked at, "
@@ -87,6 +88,8 @@ def test_whoever_matches_comes_to_the_filter(seed: int) -> None:
         assert matched <= each.reached <= len(events), text
         assert each.note != "it can never match" or not matched, text
         assert each.note != "it matches every event" or matched == len(events), text
+        assert each.costs is not None
+        assert each.costs.verified or each.reached == matched, "what leads there decides it"
 
 
 def test_documents(headgate: Command, tmp_path: Path) -> None:
@@ -160,23 +163,25 @@ def test_long_tables_are_cut(headgate: Command, tmp_path: Path) -> None:
 def test_what_filters_of_records_cost() -> None:
     """How events come to each, what is computed for it and for others, and whether all events come."""
     costs = {
-        "topic = 'art'": (("value",), (), 0, False),
-        "name LIKE '%smith%'": (("letters",), (), 0, False),
-        "upper(topic) = 'ART' AND age * 2 > 5": (("pair",), ("upper(topic)", "age * 2"), 1, False),
+        "topic = 'art'": (("value",), (), (), 0, False),
+        "name LIKE '%smith%'": (("letters",), ("letters of name",), (), 0, False),
+        "upper(topic) = 'ART' AND age * 2 > 5": (("pair",), (), ("upper(topic)", "age * 2"), 1, False),
         "upper(topic) = 'NEWS' OR array_contains(tags, 'x')": (
             ("value", "element"),
+            (),
             ("upper(topic)",),
             1,
             False,
         ),
-        "exists(tags, x -> x > 'a' AND x < 'b')": (("element",), (), 0, False),
-        "name NOT LIKE '%smith%'": (("none",), (), 0, True),
+        "exists(tags, x -> x > 'a' AND x < 'b')": (("element",), (), (), 0, False),
+        "name NOT LIKE '%smith%'": (("none",), ("letters of name",), (), 0, True),
     }
     found = find_access(compile_filters(costs).programs, None)
     for text, access in zip(costs, found, strict=True):
         assert access.costs is not None
         told = access.costs
-        assert (told.access, told.computed, told.shared, told.every_event) == costs[text], text
+        found_costs = (told.access, told.verified, told.computed, told.shared, told.every_event)
+        assert found_costs == costs[text], text
 
 
 def test_the_table_has_a_column_of_what_is_computed(headgate: Command, tmp_path: Path) -> None:

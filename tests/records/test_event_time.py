@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headgate import Engine, Event
+from headgate import Engine, Event, Subscription
+from headgate.backtest.checking import check_filter
+from headgate.contents.kind import FilterSettings
 from headgate.errors import FilterError
 from headgate.records.expressions.expression import Expression
 from headgate.records.expressions.parse import spark_text
@@ -137,6 +139,22 @@ def test_it_is_no_name() -> None:
     assert Expression.parse("event_time").attributes == (("event_time",),)
     engine = Engine.build([{"id": 1, "filter": ":event_time > a"}])
     assert engine.unknown([Event(1, {"a": 1}, NIGHT)]) == ({}, {})
+
+
+def test_it_is_shown_as_it_is_written() -> None:
+    """Explanations, checks and refusals by a schema know it by the name that users write."""
+    index = RecordIndex.build([Subscription(1, "a < :event_time - INTERVAL 1 DAY AND b = 1")])
+    for event in (Event(1, {"b": 2}, NIGHT), Event(1, {"a": NIGHT})):
+        found = index.explain(event, 1)
+        assert "EVENT_TIME" not in str(found)
+        assert ":event_time is" in found.clauses[0].note
+    checked = check_filter("hour(:event_time) > 3 AND tme = 1", FilterSettings(), [Event(1, {"a": 1}, NIGHT)])
+    assert checked.notes == ("no event has 'tme'",)
+    assert checked.indexed_by == "tme and hour(:event_time)"
+    schema = '{"a": "timestamp", "b": "int64"}'
+    assert check_filter("a < :event_time", FilterSettings(schema=schema)).refused is None
+    refused = check_filter("hour(:event_time) = 'x'", FilterSettings(schema=schema)).refused
+    assert refused == ":event_time is timestamp, time is null, so hour(:event_time) = 'x' can never hold"
 
 
 def test_texts_for_spark() -> None:

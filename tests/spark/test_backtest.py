@@ -105,6 +105,63 @@ def test_an_unknown_attribute_is_told_with_the_nearest(
     assert str(caught.value) == f"no event of {table} has the attribute tpoic; did you mean topic?"
 
 
+MEANING: list[tuple[str, str, dict[str, str], list[str], int]] = [
+    ("A = 1", "sql", {"names": "exact"}, ["1"], 0),
+    ("a = 2 AND A < 5", "sql", {"names": "exact"}, ["1"], 0),
+    ("present(a) AND a IS NULL", "sql", {"nulls": "told"}, ["2"], 1),
+    ("NOT present(a)", "sql", {"nulls": "told", "names": "exact"}, ["3", "4"], 0),
+    ("u.x = 1", "sql", {"dots": "either", "names": "exact"}, ["3", "4"], 0),
+    ("u.x * 2 = 2", "sql", {"dots": "name", "names": "exact"}, ["4"], 0),
+    ('{"a": [{"exists": true}]}', "eventbridge", {"nulls": "told", "names": "exact"}, ["1", "2"], 0),
+]
+"""Filters, their dialects, what names mean, who matches, and how many lines are no events."""
+
+
+@pytest.mark.parametrize(("text", "dialect", "meaning", "matching", "rejected"), MEANING)
+def test_what_names_mean(
+    session: SparkSession | None,
+    tmp_path: Path,
+    text: str,
+    dialect: str,
+    meaning: dict[str, Any],
+    matching: list[str],
+    rejected: int,
+) -> None:
+    """Where names mean something else than in Spark, an index says who matches, as that of `match` does."""
+    rows: list[Row] = [{"id": 1, "A": 1, "a": 2}, {"id": 2, "a": None}, {"id": 3, "u": {"x": 1}}]
+    table = put_lines(tmp_path / "events.jsonl", [*rows, {"id": 4, "u.x": 1}])
+    done = backtest(session, text, table, dialect=dialect, quiet=True, **meaning)
+    assert (done.events, done.matches, done.rejected) == (4 - rejected, len(matching), rejected)
+    assert sorted(done.sample) == matching
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_names_mean_in_columns(session: SparkSession | None, tmp_path: Path, form: str) -> None:
+    table = put_table(tmp_path / f"events.{form}", EVENTS)
+    output = tmp_path / f"matching.{form}"
+    done = backtest(session, "age > 30", table, output=str(output), names="exact", quiet=True)
+    assert (done.events, done.matches, sorted(done.sample)) == (4, 2, ["e1", "e4"])
+    assert [row["id"] for row in get_table(output)] == ["e1", "e4"]
+    with pytest.raises(TableError) as caught:
+        backtest(session, "Age > 30", table, names="exact", quiet=True)
+    assert str(caught.value) == f"no event of {table} has the attribute Age; did you mean age?"
+    none = backtest(
+        session, "age > 99", table, output=str(tmp_path / "none.jsonl"), names="exact", quiet=True
+    )
+    assert (none.matches, get_table(tmp_path / "none.jsonl")) == (0, [])
+
+
+@on_spark
+def test_computed_attributes(session: SparkSession | None, tmp_path: Path) -> None:
+    """Expressions are Spark's; an attribute in one that no event has is told."""
+    table = put_lines(tmp_path / "events.jsonl", EVENTS)
+    done = backtest(session, "age * 2 > 50 AND upper(topic) = 'NEWS'", table, quiet=True)
+    assert (done.matches, done.sample) == (1, ("e1",))
+    assert backtest(session, "hour(:event_time) > 3", table, quiet=True).matches == 0
+    with pytest.raises(TableError, match="has the attribute aeg; did you mean age"):
+        backtest(session, "aeg * 2 > 50", table, quiet=True)
+
+
 @on_spark
 def test_nested_attributes_and_odd_columns(session: SparkSession | None, tmp_path: Path) -> None:
     columns: dict[str, Any] = {

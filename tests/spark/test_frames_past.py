@@ -11,7 +11,7 @@ import pytest
 
 import headgate.spark as hg
 from headgate import Edge, Engine, Node, Subscription
-from headgate.errors import HeadgateError
+from headgate.errors import HeadgateError, TableError
 from tests.contract.frames import hostile
 from tests.lanes import some
 from tests.records.random_filters import SCHEMA, random_event, random_filter
@@ -52,18 +52,20 @@ def test_explanations(spark: SparkSession, snapshot: Path, tmp_path: Path) -> No
         events_in(spark), snapshot, "old", id="uuid", keep=["colour"], names={"explanation": "why"}
     )
     assert told.schema.simpleString() == "struct<event_id:string,matched:boolean,why:string,colour:string>"
+    way = "indexed by age: age > 30"
+    miss = f"nearest miss: age > 30\n{way}"
     assert [tuple(row) for row in told.orderBy("event_id").collect()] == [
-        ("u1", True, "match\n  held    age > 30   age = 35", "red"),
+        ("u1", True, f"match\n  held    age > 30   age = 35\n{way}", "red"),
         (
             "u2",
             False,
-            "no match\n  failed  age > 30   age = 20 (off by 10)\nnearest miss: age > 30",
+            f"no match\n  failed  age > 30   age = 20 (off by 10)\n{miss}",
             "blue",
         ),
         (
             "u3",
             False,
-            "no match\n  unknown age > 30   age = NULL (the attribute is NULL)\nnearest miss: age > 30",
+            f"no match\n  unknown age > 30   age = NULL (the attribute is NULL)\n{miss}",
             None,
         ),
     ]
@@ -130,6 +132,18 @@ def test_a_filter_says_what_where_does(spark: SparkSession) -> None:
         found += matching.total()
     events.unpersist()
     assert found
+
+
+def test_what_names_mean_to_a_filter(spark: SparkSession) -> None:
+    events = spark.createDataFrame([(1, 5), (2, 1)], "id int, Age int")
+    assert hg.backtest(events, "Age > 3", names="exact").matches == 1
+    with pytest.raises(TableError) as caught:
+        hg.backtest(events, "age > 3", names="exact")
+    assert str(caught.value) == "no event of the DataFrame has the attribute age; did you mean Age?"
+    with pytest.raises(TableError) as caught:
+        hg.backtest(events, "//a", dialect="xpath", nulls="told")
+    wanted = "settings of names are for filters of records, and the filter is 'xpath': leave them out"
+    assert str(caught.value) == wanted
 
 
 @pytest.mark.parametrize("number", some([0, 1, 2], 2))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import ID, JSON, SOURCE
+from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.likeliest import did_you_mean
@@ -75,6 +75,8 @@ def check_compiled(
     access = kind.access(contents, filed, events) if named else []
     matched = _matched(filed, texts, events, len(named))
     known = _attributes(events, mark) if kind.rows else set()
+    # The time of an event stands for its attribute `time` in `:event_time`.
+    there = known | ({TIME} if any(event.time is not None for event in events) else set())
     found = []
     for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
         share = int(matched[place]) / len(events) if events else None
@@ -84,7 +86,7 @@ def check_compiled(
         if known and kind.of_filter(text).rows:
             # A schema has refused such names already. Clauses have their names folded.
             own = filed.take(np.array([place])).attributes if mark else _names(contents, text)
-            notes += [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*own} - known)]
+            notes += [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*own} - there)]
         note = kind.of_filter(text).verified_note(kind.plain(text), events)
         notes += [] if note is None else [note]
         reached = way.reached / len(events) if events and way.reached is not None else None
@@ -152,7 +154,7 @@ def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Even
 def _attributes(events: Sequence[Event], mark: str) -> set[str]:
     """List the attributes of events."""
     records = (event for event in events if event.content_type == JSON)
-    found = {dotted(path) for event in records for path in event.attributes_as(mark)}
+    found = {dotted(path) for event in records for path in event.attributes_as(mark) if path != EVENT_TIME}
     return found | {ID, SOURCE} if found else found
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.registry import room_of_content
+from headgate.contents.registry import kind_of, room_of_content
+from headgate.core.event import EVENT_TIME, ID, TIME, Event
 from headgate.core.schema import Schema, Type
 from headgate.core.subscription import Subscription
-from headgate.core.values import Kind, dotted
+from headgate.core.values import Kind, below, dotted
 from headgate.errors import TableError
-from headgate.tables.event_rows import read_events
+from headgate.records.names import NameSettings
+from headgate.tables.event_rows import lines_of, read_event, read_events, unpacked
+from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from headgate.contents.kind import Feeds, FilterSettings
     from headgate.contents.protocol import Content
     from headgate.core.values import Path
+    from headgate.records.language.model import Predicate
 
 SAMPLE = 5
 """Ids that are shown."""
@@ -41,6 +46,16 @@ class BacktestResult:
     """What was read of RSS feeds, if there were any."""
 
 
+def named_in(predicates: Iterable[Predicate]) -> set[Path]:
+    """List the attributes that a filter needs; `:event_time` is NULL where there is no `time`."""
+    found: set[Path] = set()
+    for each in predicates:
+        computed = each.attribute.expression
+        timed = computed is not None and EVENT_TIME in computed.attributes
+        found |= {*each.attribute.sources} - ({(TIME,)} if timed else set())
+    return found
+
+
 def check_attributes(known: Iterable[Path], named: Iterable[Path], events: str) -> None:
     """Refuse a filter over attributes that no event has: most often a name is misspelt."""
     schema = Schema(dict.fromkeys(known, Type(Kind.OBJECT)))
@@ -51,7 +66,7 @@ def check_attributes(known: Iterable[Path], named: Iterable[Path], events: str) 
 
 
 class Pattern(NamedTuple):
-    """A filter over documents, as it is sent to workers, with the settings that are about it."""
+    """A filter as it is sent to workers, with the settings that are about it."""
 
     text: str
     content: str
@@ -61,6 +76,49 @@ class Pattern(NamedTuple):
         """Index it; refuses a bad filter."""
         room = room_of_content(self.content, self.wanted)
         return room.build([Subscription(0, self.text, self.wanted.dialect)])
+
+    @property
+    def mark(self) -> str:
+        """Return what stands before names in the paths of its attributes, see `core/values.py`."""
+        return NameSettings.of(vars(self.wanted)).mark
+
+
+def check_paths(known: Iterable[Path], pattern: Pattern, index: Content, events: str) -> None:
+    """Refuse a filter over records if no event has one of its attributes, by what its names mean."""
+    named, _ = kind_of(pattern.content).looked_at([index])
+    check_attributes([*known, below((), ID, pattern.mark)], named, events)
+
+
+def keep_lines(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
+    """Keep the lines of JSON that are events and match, where names mean something else than in Spark."""
+    index, mark = pattern.indexed(), pattern.mark
+    for batch in batches:
+        read = [read_event(line, mark) for line in lines_of(batch)]
+        places = [place for place, event in enumerate(read) if isinstance(event, Event)]
+        events = [event for event in read if isinstance(event, Event)]
+        yield batch.take(index.match_events(events, pa.array(places, pa.int64())).column(0))
+
+
+def list_paths(batches: Iterable[pa.RecordBatch], mark: str) -> Iterator[pa.RecordBatch]:
+    """List the attributes that events in lines of JSON have, as JSON, in the column of lines."""
+    for batch in batches:
+        events = (read_event(line, mark) for line in lines_of(batch))
+        paths = {path for event in events if isinstance(event, Event) for path in event.attributes_as(mark)}
+        yield pa.RecordBatch.from_pydict(
+            {VALUE: pa.array(sorted(map(msgspec.json.encode, paths)), pa.binary())}
+        )
+
+
+def read_paths(lines: Iterable[bytes]) -> set[Path]:
+    """Read what `list_paths` wrote."""
+    return {tuple(msgspec.json.decode(line)) for line in lines}
+
+
+def keep_columns(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
+    """Keep the rows that match of columns that are packed into one."""
+    index = pattern.indexed()
+    for batch in batches:
+        yield batch.take(index.match_batch(unpacked(batch), pa.array(np.arange(batch.num_rows))).column(0))
 
 
 def keep_documents(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:

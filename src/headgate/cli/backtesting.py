@@ -125,14 +125,13 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
 
 def _check_records(asked: Backtest, content: str) -> None:
     """Refuse what cannot be asked of records."""
-    del content
+    from headgate.contents.kind import FilterSettings
+    from headgate.contents.registry import kind_of
     from headgate.tables.requests import check_backtest
 
     check_backtest(asked.events, asked.output)
-    from headgate.records.language.dialects import to_sql
-    from headgate.records.language.parse import parse_filter
-
-    parse_filter(to_sql(asked.filter, asked.written_in))
+    wanted = FilterSettings(asked.written_in, **asked.said)
+    kind_of(content).check_filter(asked.filter, asked.written_in, wanted)
 
 
 def _check_documents(asked: Backtest, content: str) -> None:

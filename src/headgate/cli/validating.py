@@ -69,10 +69,10 @@ def validate(
 ) -> None:
     r"""Check a table of subscriptions, or the tables of a graph, without compiling it and without Spark.
 
-    Says of each filter by what the index comes to it and how many attributes are computed for it, and with
-    --events for what share of the events it is looked at and what share of them matches. Notes filters that
-    can never match, filters that match everything, and attributes that no event has, with the likeliest that
-    was meant. Exits with 1 if a row is refused.
+    Says of each filter by what the index comes to it, what is verified then and how many attributes are
+    computed for it, and with --events for what share of the events it is looked at and what share of them
+    matches. Notes filters that can never match, filters that match everything, and attributes that no event
+    has, with the likeliest that was meant. Exits with 1 if a row is refused.
 
     \b
     Examples:
@@ -131,13 +131,15 @@ def _lines(done: Validation, *, every: bool) -> list[str]:
     sound = [each for each in done.filters if each.refused is None]
     graph = any(each.table != "subscriptions" for each in done.filters)
     shown = sound if every else sound[:_SHOWN]
+    checked = any(each.costs is not None and each.costs.verified for each in shown)
     costly = any(each.costs is not None and each.costs.computed for each in shown)
-    head = ["id", "indexed by", *(["computed"] if costly else [])]
+    head = ["id", "indexed by", *(["verified"] if checked else []), *(["computed"] if costly else [])]
     head += ["reached", "matched"] if done.events else []
     rows = [
         [
             _name(each, graph=graph),
             _cut(each.indexed_by or ""),
+            *([_verified(each)] if checked else []),
             *([_computed(each)] if costly else []),
             *_shares(each),
         ]
@@ -166,6 +168,11 @@ def _lines(done: Validation, *, every: bool) -> list[str]:
 def _name(each: FilterCheck, *, graph: bool) -> str:
     name = "a row without id" if each.id is None else str(each.id)
     return f"{each.table.removesuffix('s')} {name}" if graph else name
+
+
+def _verified(each: FilterCheck) -> str:
+    """Name what is checked for the events that come to a filter."""
+    return _cut(", ".join(each.costs.verified) or "-") if each.costs is not None else "-"
 
 
 def _computed(each: FilterCheck) -> str:

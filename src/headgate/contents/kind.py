@@ -180,9 +180,9 @@ class Kind(ABC):
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:
         """Return what compiles tables of filters; `read_sample` reads a table of events, if one is named."""
 
-    def check_filter(self, text: str, dialect: str) -> None:
-        """Refuse a bad filter."""
-        self.room().clauses(text, dialect)
+    def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
+        """Refuse a bad filter, with its settings."""
+        self.room(wanted).clauses(text, dialect)
 
     def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List what verified filters look at, and what of it they compare, if events are rows."""
@@ -275,10 +275,14 @@ class Kind(ABC):
         return None
 
     def views(
-        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+        self,
+        subscriptions: Sequence[Subscription],
+        *,
+        carries: str | None = None,
+        wanted: FilterSettings | None = None,
     ) -> Views:
-        """Make views of subscriptions, in their order."""
-        del subscriptions, carries, taxonomy
+        """Make views of subscriptions, in their order, with the settings of their filters."""
+        del subscriptions, carries, wanted
         raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
 
     def views_at(

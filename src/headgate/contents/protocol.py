@@ -47,15 +47,36 @@ class Costs:
 
     access      how events come to its parts: by a `value`, a `range`, an `element` of an array, `letters` of
                 a text, a `pair` of these, or by `none`
+    indexed     what of it leads there: an attribute, or a range, elements or letters of one; if it is
+                checked for every event, what would, but for the rest of it
+    verified    what is checked for the events that come, because what leads there does not decide it
     computed    what is computed for it, once for each event
-    shared      how many of these other filters have as well
+    shared      how many of these other filters have as well; None if no other was looked at
     every_event whether it is checked for every event
     """
 
     access: tuple[str, ...]
+    indexed: tuple[str, ...]
+    verified: tuple[str, ...]
     computed: tuple[str, ...]
-    shared: int
+    shared: int | None
     every_event: bool
+
+    def lines(self, indexed_by: str, indexed: Sequence[str], verified: Sequence[str]) -> list[str]:
+        """Say it for people, with the predicates that are indexed and those that are verified.
+
+        >>> costs = Costs(("value",), ("a",), ("b * 2",), ("b * 2",), 0, every_event=False)
+        >>> costs.lines("a", ["a = 1"], ["b * 2 > 5"])
+        ['indexed by a: a = 1', 'verified: b * 2 > 5', 'computed once an event: b * 2']
+        """
+        listed = ", ".join(indexed)
+        if self.every_event:
+            part = f"only in part, {listed}" if listed else "by nothing"
+            lines = [f"indexed {part}: it is checked for every event"]
+        else:
+            lines = [f"indexed by {indexed_by}: {listed}"] if listed else []
+        lines += [f"verified: {', '.join(verified)}"] if verified else []
+        return lines + ([f"computed once an event: {', '.join(self.computed)}"] if self.computed else [])
 
 
 class Access(NamedTuple):
@@ -136,6 +157,19 @@ class Verdict(Protocol):
 
     def lines(self) -> list[str]:
         """Say why, clause by clause."""
+
+
+@runtime_checkable
+class TellsIndex(Protocol):
+    """A verdict that says also what the index does for the filter."""
+
+    def alone(self) -> Verdict:
+        """Return it without that."""
+
+
+def alone(verdict: Verdict) -> Verdict:
+    """Return why a filter holds, without what the index does: for one that is a part of something larger."""
+    return verdict.alone() if isinstance(verdict, TellsIndex) else verdict
 
 
 class Encoded(Protocol):

@@ -57,6 +57,8 @@ SECOND_MARK = "a byte order mark stands at the very start only, and once"
 
 EVENT_TIME = ("EVENT_TIME",)
 """The path of an event's time among its attributes; those of records are folded, and have no capitals."""
+WRITTEN_TIME = ":event_time"
+"""What it is called in filters."""
 
 _Made = TypeVar("_Made")
 _KNOWN = {name: kind for short, kind in (*RDF_TYPES.items(), ("xml", XML)) for name in (short, kind)}

@@ -116,14 +116,20 @@ class Dissemination:
         *,
         carries: str | None = None,
         taxonomy: Taxonomy | None = None,
+        nulls: str | None = None,
+        names: str | None = None,
+        dots: str | None = None,
     ) -> Dissemination:
-        """Plan who feeds whom; the sample of events tells how much each subscription gives."""
+        """Plan who feeds whom; the sample of events tells how much each subscription gives.
+
+        `nulls`, `names` and `dots` say what names mean in filters of records, as in `Engine.build`.
+        """
         settings = settings_of(settings)
         subscriptions = subscriptions_of(subscriptions)
         ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
         given = [by_id[identity] for identity in ids]
-        taken = _Taken(carries, taxonomy)
+        taken = _Taken(carries, taxonomy, nulls, names, dots)
         views = taken.views(given)
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
@@ -383,14 +389,18 @@ class _Taken(NamedTuple):
 
     carries: str | None
     taxonomy: Taxonomy | None
+    nulls: str | None
+    names: str | None
+    dots: str | None
 
     def views(self, subscriptions: Sequence[Subscription]) -> Views:
-        return views_of(subscriptions, carries=self.carries, taxonomy=self.taxonomy)
+        return views_of(subscriptions, **self._asdict())
 
     def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
         """Return what lists the numbers of the subscriptions that an event matches."""
         content = content_of((each.dialect for each in subscriptions), "the views")
-        index = room_of_content(content, FilterSettings(taxonomy=self.taxonomy)).build(
+        wanted = FilterSettings(taxonomy=self.taxonomy, nulls=self.nulls, names=self.names, dots=self.dots)
+        index = room_of_content(content, wanted).build(
             Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
         )
         return lambda event: index.numbers(event).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_at, content_of, is_content, kind_of
 from headgate.core.rooms import MIXED_SIGN, RANKING
 from headgate.core.snapshot import room_of
@@ -22,12 +23,18 @@ if TYPE_CHECKING:
 
 
 def views_of(
-    subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Taxonomy | None = None
+    subscriptions: Sequence[Subscription],
+    *,
+    carries: str | None = None,
+    taxonomy: Taxonomy | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
 ) -> Views:
     """Make views of subscriptions, in their order; their dialects must belong to one kind.
 
-    `carries` is what views over records give, ROW (as they do if it is left out) or KEY; a taxonomy is for
-    those over RDF.
+    `carries` is what views over records give, ROW (as they do if it is left out) or KEY, and `nulls`, `names`
+    and `dots` are what their names mean; a taxonomy is for those over RDF.
 
     >>> from headgate.core.subscription import Subscription
     >>> views = views_of([Subscription("s1", "//a{id}", "xpath"), Subscription("s2", "//a//b{id}", "xpath")])
@@ -38,7 +45,14 @@ def views_of(
     _check_carries(carries, kind)
     if taxonomy is not None and "taxonomy" not in kind.settings:
         raise PlanError("a taxonomy is for views over RDF: leave it out")
-    return kind.views(subscriptions, carries=carries, taxonomy=taxonomy)
+    wanted = FilterSettings(taxonomy=taxonomy, nulls=nulls, names=names, dots=dots)
+    wrong = [name for name in wanted.said if name not in kind.settings]
+    if wrong:
+        raise PlanError(
+            f"{wrong[0]}={getattr(wanted, wrong[0])!r} is for views over records, and these are over "
+            f"{kind.title}: leave it out"
+        )
+    return kind.views(subscriptions, carries=carries, wanted=wanted)
 
 
 def views_at(path: Path, *, carries: str | None = None) -> tuple[Ids, Views]:

@@ -6,19 +6,29 @@ is compared is of one kind, or can be cast value by value. All else is left to S
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.backtest.one_filter import SAMPLE, BacktestResult, Pattern, check_attributes, keep_documents
+from headgate.backtest.one_filter import (
+    SAMPLE,
+    BacktestResult,
+    Pattern,
+    check_attributes,
+    check_paths,
+    keep_documents,
+    named_in,
+)
 from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import DEFAULT, content_of
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
-from headgate.core.event import CONTENT_TYPE, DATA, ID
+from headgate.core.event import CONTENT_TYPE, DATA, ID, Event
 from headgate.core.subscription import SQL, Subscription
 from headgate.core.values import dotted, fold
-from headgate.local.events import all_columns, read_documents
+from headgate.errors import EventError
+from headgate.local.events import all_columns, json_lines_of, paths_of, read_documents
+from headgate.local.json_columns import columns_of
 from headgate.records.index.index import CHUNK, RecordIndex
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import (
@@ -32,7 +42,9 @@ from headgate.records.language.model import (
     predicates,
 )
 from headgate.records.language.parse import parse_filter
+from headgate.records.names import NameSettings, plain_text
 from headgate.runtime.progress import step
+from headgate.tables.event_rows import read_event
 from headgate.tables.places import Format, UnsureError, check_output
 from headgate.tables.requests import check_backtest, check_backtest_documents
 from headgate.tables.writing import write_table
@@ -40,6 +52,7 @@ from headgate.tables.writing import write_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from headgate.contents.protocol import Content
     from headgate.core.values import Path
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -59,9 +72,20 @@ _CASTS: dict[LiteralType, Callable[[str], object]] = {
 
 
 def backtest(
-    filter_text: str, events: str, *, dialect: str = SQL, output: str | None = None, quiet: bool = False
+    filter_text: str,
+    events: str,
+    *,
+    dialect: str = SQL,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
+    output: str | None = None,
+    quiet: bool = False,
 ) -> BacktestResult:
     """Count the records that a filter would have matched, as `spark.backtest.backtest` does."""
+    wanted = FilterSettings(dialect, nulls=nulls, names=names, dots=dots)
+    if not NameSettings.of(vars(wanted)).usual:
+        return _by_index(Pattern(filter_text, DEFAULT, wanted), events, output, quiet=quiet)
     sql = to_sql(filter_text, dialect)
     tree = parse_filter(sql)
     form = check_backtest(events, output)
@@ -69,7 +93,7 @@ def backtest(
         table, rejected = all_columns(events, form)
         if table.num_rows:
             _check(table, tree, events)
-        matching = table.take(_find(table, sql))
+        matching = table.take(_find(table, RecordIndex.build([Subscription(0, sql)])))
         if output is not None:
             _check_writable(table.schema, output)
             write_table(matching, output)
@@ -77,19 +101,18 @@ def backtest(
         events=table.num_rows,
         matches=matching.num_rows,
         rejected=rejected,
-        sample=_shown(matching),
+        sample=tuple(_ids(matching)[:SAMPLE]),
         seconds=timing.seconds,
     )
 
 
-def _shown(matching: pa.Table) -> tuple[str, ...]:
+def _ids(matching: pa.Table) -> list[str]:
     place = [fold(name) for name in matching.column_names].index(ID)
-    return tuple(str(each) for each in matching.column(place).slice(0, SAMPLE).to_pylist())
+    return [str(each) for each in matching.column(place).to_pylist()]
 
 
-def _find(table: pa.Table, sql: str) -> pa.Array[Any]:
+def _find(table: pa.Table, index: Content) -> pa.Array[Any]:
     """Return the rows for which a filter holds."""
-    index = RecordIndex.build([Subscription(0, sql)])
     found: list[Any] = []
     begun = 0
     for batch in table.combine_chunks().to_batches(CHUNK):
@@ -99,15 +122,79 @@ def _find(table: pa.Table, sql: str) -> pa.Array[Any]:
     return pa.array(found, pa.int64())
 
 
+class _Matching(NamedTuple):
+    """How many events there are, how many rows are none, the ids of those that match, and their columns."""
+
+    events: int
+    rejected: int
+    ids: list[str]
+    table: pa.Table | None
+
+
+def _by_index(pattern: Pattern, events: str, output: str | None, *, quiet: bool) -> BacktestResult:
+    """Count the records that match, where names mean something else than in Spark: an index decides."""
+    form = check_backtest(events, output)
+    with step("backtesting", quiet=quiet) as timing:
+        if form is Format.JSONL:
+            found = _matching_lines(pattern, events, keep=output is not None)
+        else:
+            found = _matching_columns(pattern, events, form)
+        if output is not None and found.table is not None:
+            _check_writable(found.table.schema, output)
+            write_table(found.table, output)
+    return BacktestResult(
+        events=found.events,
+        matches=len(found.ids),
+        rejected=found.rejected,
+        sample=tuple(found.ids[:SAMPLE]),
+        seconds=timing.seconds,
+    )
+
+
+def _matching_lines(pattern: Pattern, events: str, *, keep: bool) -> _Matching:
+    """Ask about lines of JSON, which tell null from missing; `keep` makes columns of those that match."""
+    index = pattern.indexed()
+    read = [read_event(line, pattern.mark) for line in json_lines_of(events)]
+    given = [event for event in read if isinstance(event, Event)]
+    if given:
+        check_paths(
+            {path for event in given for path in event.attributes_as(pattern.mark)}, pattern, index, events
+        )
+    places: list[Any] = (
+        index.match_events(given, pa.array(range(len(given)), pa.int64())).column(0).to_pylist()
+    )
+    matching = [given[place] for place in places]
+    table = None
+    if keep:
+        # Without any there is nothing to infer from.
+        none = pa.table({ID: pa.array([], pa.string())})
+        table = columns_of([event.data for event in matching], events) if matching else none
+    rejected = sum(isinstance(each, EventError) for each in read)
+    return _Matching(len(given), rejected, [str(event.id) for event in matching], table)
+
+
+def _matching_columns(pattern: Pattern, events: str, form: Format) -> _Matching:
+    """Ask about columns, all of which every row has."""
+    index = pattern.indexed()
+    table, rejected = all_columns(events, form)
+    if table.num_rows:
+        check_paths(paths_of(table.schema, pattern.mark), pattern, index, events)
+    matching = table.take(_find(table, index))
+    return _Matching(table.num_rows, rejected, _ids(matching), matching)
+
+
 def _check(table: pa.Table, tree: Expression, events: str) -> None:
     """Refuse attributes that no event has, and leave to Spark what it may see otherwise."""
     columns = dict(_columns(table))
     named = predicates(tree)
-    check_attributes(columns, {each.attribute.path for each in named}, events)
+    check_attributes(columns, named_in(named), events)
     folded = [fold(name) for name in table.column_names]
     if len(set(folded)) < len(folded):
         raise UnsureError(f"{events}: two columns have one name")
     for each in named:
+        if each.attribute.expression is not None:
+            what = f"{events}: {plain_text(each.attribute.expression.text)} is computed"
+            raise UnsureError(f"{what}, and Spark has the types of columns for it")
         if not _is_clear(each, columns[each.attribute.path]):
             what = f"{events}: {dotted(each.attribute.path)} is {columns[each.attribute.path].type}"
             raise UnsureError(f"{what}, and Spark casts what it is compared with")

@@ -182,7 +182,7 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     if sources is not None:
         table = _from_nodes(table, path, sources, refused)
     unknown = _check_types(table.schema, path, target)
-    meant = meant_by(unknown, map(dotted, _paths(table.schema, target.mark)))
+    meant = meant_by(unknown, map(dotted, paths_of(table.schema, target.mark)))
     table = table.select([name for name in table.column_names if fold(name) in needed])
     rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
     if not table.num_rows:
@@ -296,13 +296,13 @@ def _check_types(schema: pa.Schema, path: str, target: Target) -> tuple[str, ...
     return tuple(sorted(unknown))
 
 
-def _paths(fields: Iterable[pa.Field[Any]], mark: str, prefix: Attribute = ()) -> Iterator[Attribute]:
+def paths_of(fields: Iterable[pa.Field[Any]], mark: str, prefix: Attribute = ()) -> Iterator[Attribute]:
     """List the attributes of a table, nested ones included."""
     for each in fields:
         path = below(prefix, each.name, mark)
         yield path
         if isinstance(each.type, pa.StructType):
-            yield from _paths(each.type, mark, path)
+            yield from paths_of(each.type, mark, path)
 
 
 def _find(schema: pa.Schema, attribute: Attribute) -> pa.DataType | None:

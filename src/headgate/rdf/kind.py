@@ -151,12 +151,17 @@ class Rdf(Kind):
         return Bindings((), (), complete=True)
 
     def views(
-        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+        self,
+        subscriptions: Sequence[Subscription],
+        *,
+        carries: str | None = None,
+        wanted: FilterSettings | None = None,
     ) -> Views:
         """Make views, which see events through a taxonomy."""
         del carries
         from headgate.rdf.views.views import RdfViews
 
+        taxonomy = None if wanted is None else wanted.taxonomy
         _check_settings(taxonomy, None)
         return RdfViews.build([_view(each.filter, each.dialect) for each in subscriptions], taxonomy)
 

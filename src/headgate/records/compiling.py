@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.schema import Type, read_schema
@@ -83,14 +84,17 @@ def check_types(expression: Expression, schema: Schema, text: str) -> None:
     """
     seen: Counter[Attribute] = Counter()
     for predicate in predicates(expression):
+        computed = predicate.attribute.expression
+        timed = computed is not None and EVENT_TIME in computed.attributes
         for path in predicate.attribute.sources:
             seen[path] += 1
-            if path not in schema.types:
+            # `:event_time` reads the attribute `time` only where an event has no time of its own.
+            if path not in schema.types and not (timed and path == (TIME,)):
                 near = schema.nearest(path)
                 reason = f"attribute {dotted(path)} is not in the schema" + (f"; {near} is" if near else "")
                 raise FilterError(reason, text, _place(path, seen[path], text))
-        if predicate.attribute.expression is not None:
-            _check_computed(predicate, predicate.attribute.expression, schema, text)
+        if computed is not None:
+            _check_computed(predicate, computed, schema, text)
             continue
         path = predicate.attribute.path
         if path[0] == PRESENT:
@@ -126,9 +130,16 @@ _KINDS_OF = {
 }
 
 
+def _type_of(path: Attribute, schema: Schema) -> Type:
+    """Return the type of what an expression reads."""
+    if path[0] == PRESENT:
+        return Type(Kind.BOOL)
+    return Type(Kind.TIMESTAMP) if path == EVENT_TIME else schema.types.get(path, Type(Kind.NULL))
+
+
 def _check_computed(predicate: Predicate, computed: Computed, schema: Schema, text: str) -> None:
     """Refuse an expression that the types of a schema make NULL, or what can never hold of it."""
-    given = [Type(Kind.BOOL) if path[0] == PRESENT else schema.types[path] for path in computed.attributes]
+    given = [_type_of(path, schema) for path in computed.attributes]
     if any((each.element if each.kind is Kind.ARRAY else each.kind) not in _TYPES for each in given):
         return
     kinds = tuple(

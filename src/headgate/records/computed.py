@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.event import EVENT_TIME
+from headgate.core.event import EVENT_TIME, WRITTEN_TIME
 from headgate.core.text.words import words
 from headgate.core.values import PRESENT, dotted, mark_of
 
@@ -82,9 +82,11 @@ def marked_as(paths: Iterable[Path]) -> str:
 def shown(path: Path) -> str:
     """Write a path for people.
 
-    >>> shown((WORDS, "user", "name")), shown(("age",)), shown((EXPRESSION, "a + b"))
-    ('words(user.name)', 'age', 'a + b')
+    >>> shown((WORDS, "user", "name")), shown(("age",)), shown((EXPRESSION, "a + b")), shown(EVENT_TIME)
+    ('words(user.name)', 'age', 'a + b', ':event_time')
     """
+    if path == EVENT_TIME:
+        return WRITTEN_TIME
     if is_expression(path):
         from headgate.records.names import plain_text
 

@@ -76,12 +76,12 @@ class Records(Kind):
         sample = None if wanted.sample is None else read_sample(wanted.sample)
         return RecordContents(wanted.schema, sample, _settings(wanted))
 
-    def check_filter(self, text: str, dialect: str) -> None:
+    def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""
         from headgate.records.language.dialects import to_sql
         from headgate.records.language.parse import parse_filter
 
-        parse_filter(to_sql(text, dialect))
+        parse_filter(to_sql(text, dialect, _settings(wanted)))
 
     def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List the attributes that verified filters name, and those that they compare."""
@@ -111,14 +111,18 @@ class Records(Kind):
         return find_access(filed.programs, columns)
 
     def views(
-        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+        self,
+        subscriptions: Sequence[Subscription],
+        *,
+        carries: str | None = None,
+        wanted: FilterSettings | None = None,
     ) -> Views:
         """Make views: what they give is ROW, or KEY if `carries` says so."""
-        del taxonomy
         from headgate.records.language.dialects import to_sql
         from headgate.records.views.views import ROW, RecordViews
 
-        texts = [to_sql(each.filter, each.dialect) for each in subscriptions]
+        settings = _settings(wanted)
+        texts = [to_sql(each.filter, each.dialect, settings) for each in subscriptions]
         return RecordViews.build(texts, carries or ROW)
 
     def views_at(

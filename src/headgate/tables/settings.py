@@ -380,7 +380,7 @@ class Compile(Filters, Names):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backtest(Filters, Documents):
+class Backtest(Filters, Names, Documents):
     """Try one filter over historic events."""
 
     filter: str = setting("the filter to try", metavar="TEXT")
@@ -405,7 +405,7 @@ class Backtest(Filters, Documents):
         said: dict[str, Any] = {"filter_text": self.filter, "events": self.events}
         said |= {"dialect": self.written_in, "output": self.output}
         if not kind_of(content).documents:
-            return said
+            return said | self.said
         return {
             **said,
             "content_type": self.format,
@@ -425,8 +425,8 @@ class WhatIf(Documents, Best):
         "the subscriptions as they are", None, kind=INPUT, key="compile.snapshot", metavar="DIRECTORY"
     )
     subscriptions: str | None = setting(
-        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce` and `--injective` "
-        "are about its filters",
+        "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce`, `--injective`, "
+        "`--nulls`, `--names` and `--dots` are about its filters",
         None,
         kind=INPUT,
         key=None,

@@ -140,10 +140,14 @@ class Xml(Kind):
         return tuples_shown(None, limit)
 
     def views(
-        self, subscriptions: Sequence[Subscription], *, carries: str | None = None, taxonomy: Any = None
+        self,
+        subscriptions: Sequence[Subscription],
+        *,
+        carries: str | None = None,
+        wanted: FilterSettings | None = None,
     ) -> Views:
         """Make views."""
-        del carries, taxonomy
+        del carries, wanted
         from headgate.xml.views.views import XmlViews
 
         return XmlViews.build([_view(each.filter, each.id, each.dialect) for each in subscriptions])

@@ -41,6 +41,8 @@ def test_explain(api: Api) -> None:
     assert (held["matches"], held["delivered"]) == (True, "matched")
     by_id = api("POST", "/v1/explain", {"event_id": "e1", "filter": "price > 0"}).json
     assert by_id["matches"] is True
+    assert by_id["lines"][-1] == "indexed by price: price > 0"
+    assert (by_id["verdict"]["indexed_by"], by_id["verdict"]["verified"]) == ("price", [])
     near = api("POST", "/v1/explain", asked).json["near"]
     assert [(each["subscription"], len(each["failed"])) for each in near] == [("cheap", 1)]
     assert "did you mean 'cheap'" in api("POST", "/v1/explain", {**asked, "subscription": "chaep"}).detail
@@ -68,6 +70,7 @@ def test_validate(api: Api) -> None:
         0.5,
         40,
     )
+    assert (good["costs"]["indexed"], good["costs"]["verified"]) == (["price"], [])
     assert (broken["valid"], broken["place"]) == (False, 7)
     assert any("price" in note for note in unknown["notes"])
     assert never["notes"] == ["it can never match"]
@@ -92,6 +95,22 @@ def test_backtest(api: Api) -> None:
     late = api("POST", "/v1/backtest", {**said, "since": 4e9}).json
     assert (late["events"], late["cut"]) == (0, None)
     assert api("POST", "/v1/backtest", {}).status == 422
+
+
+def test_backtest_of_what_names_mean(api: Api) -> None:
+    filters = [{"filter": text, "id": text} for text in ("price < 10", "Price < 10", "present(price)")]
+    got = api("POST", "/v1/backtest", {"filters": filters, "names": "exact", "nulls": "told"}).json
+    assert [each.get("matched", 0) for each in got["filters"]] == [10, 0, 40]
+    usual = api("POST", "/v1/backtest", {"filters": filters}).json
+    assert [each.get("matched", 0) for each in usual["filters"]] == [10, 10, 0]
+    assert "present" in usual["filters"][2]["refused"]
+    subscriptions = {"subscriptions": [{"id": "cheap", "filter": "price < 30"}], "names": "exact"}
+    refused = api("POST", "/v1/backtest", subscriptions)
+    assert (refused.status, "`names` is about `filters`" in refused.detail) == (422, True)
+    documents = {"filters": [{"filter": "//a", "dialect": "xpath"}], "dots": "name"}
+    refused = api("POST", "/v1/backtest", documents)
+    assert (refused.status, "for filters of records" in refused.detail) == (422, True)
+    assert api("POST", "/v1/backtest", {"filters": filters, "names": "loud"}).status == 422
 
 
 def test_top(api: Api) -> None:

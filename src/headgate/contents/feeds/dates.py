@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 _W3C = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d)(?:[Tt ].*)?)?", re.ASCII | re.DOTALL)
 _LONGEST = 64
@@ -18,8 +19,12 @@ def read_date(text: str) -> dt.datetime | None:
     >>> read_date("yesterday")
     """
     text = text.strip()
-    if len(text) > _LONGEST:
-        return None
+    return None if len(text) > _LONGEST else _read(text)
+
+
+# That of an item is read for its event, and again for what it says.
+@lru_cache(maxsize=1024)
+def _read(text: str) -> dt.datetime | None:
     try:
         if found := _W3C.fullmatch(text):
             full = text if found[3] else f"{found[1]}-{found[2] or '01'}-01"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter
+from functools import lru_cache
 from html.entities import html5
 from xml.sax.saxutils import escape, quoteattr
 
@@ -33,11 +33,16 @@ _ATTRIBUTE = re.compile(
     r"(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>]++))",
     re.ASCII,
 )
-_DECLARED = re.compile(r"\sxmlns:([A-Za-z_][\w.\-]*+)\s*+=", re.ASCII)
+_DECLARED = re.compile(r"xmlns:([A-Za-z_][\w.\-]*+)\s*+=", re.ASCII)
 _ENTITY = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_BLANKS = frozenset(" \t\n\r\f\v")
+_QUIET = re.compile(r"[^&<>\"\n\r\t]*+")
+"""Values of attributes that stand between quotation marks as they are."""
 _RESERVED = frozenset({"xml", "xmlns"})
 """Prefixes that need no declaration."""
-_XML_ENTITIES = ("amp", "lt", "gt", "quot", "apos")
+_XML_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_SOUND = re.compile(r"(?:[^&]++|&(?:amp|lt|gt|quot|apos);)*+")
+"""Text that is as it should be, if it has no brackets and no control characters."""
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -65,31 +70,34 @@ class _Mender:
         self._written: list[str] = []
         self._open: list[tuple[str, str]] = []
         """The elements that are open: as they were written by the feed, and by us; nothing if left out."""
-        self._named: Counter[str] = Counter()
+        self._named: dict[str, int] = {}
         """How many of each name are open."""
         self._hidden = 0
         """How many of them are left out."""
-        self._declared = frozenset(_DECLARED.findall(text))
+        self._declared = _declared_in(text) | _RESERVED
+        self._clean = _CONTROLS.search(text) is None
         self._used: dict[str, None] = {}
 
     def mended(self) -> str:
         """Go through the text."""
         text, end = self._text, 0
         for token in _TOKEN.finditer(text):
-            self._place = token.start()
-            self._characters(text[end : token.start()], raw=True)
+            self._place, before = token.start(), end
+            if self._place > before:
+                self._characters(text[before : self._place], raw=True)
             end = token.end()
-            if token["name"] is not None:
-                name, attributes = token["name"], token["attributes"]
-                if not token["end"]:
-                    self._begin(name, attributes)
-                if token["end"] or attributes.rstrip().endswith("/"):
+            cdata, declared, closes, name, attributes = token.groups()
+            if closes:
+                self._end(name)
+            elif name is not None:
+                self._begin(name, attributes)
+                if attributes and attributes.rstrip().endswith("/"):
                     self._end(name)
-            elif token["cdata"] is not None:
-                self._characters(token["cdata"], raw=False)
-            elif token["declared"]:
+            elif cdata is not None:
+                self._characters(cdata, raw=False)
+            elif declared:
                 raise EventError(
-                    f"not a usable feed: the {token['declared'][:20]} in line {self._line()} can declare "
+                    f"not a usable feed: the {declared[:20]} in line {self._line()} can declare "
                     "entities: send it without"
                 )
         self._place = len(text)
@@ -114,7 +122,7 @@ class _Mender:
         if not self._open and local not in ROOTS:
             # A channel, an item or anything else alone.
             self._push("", "rss", "")
-        if local in ITEMS or local == CHANNEL:
+        if local in _PARTS:
             self._close_to(self._container(local))
             self._items -= local in ITEMS
             if self._items < 0:
@@ -144,7 +152,10 @@ class _Mender:
         return bool(prefix) or local.lower() in _FIELDS
 
     def _end(self, name: str) -> None:
-        if not self._named[name]:
+        if len(self._open) > 1 and self._open[-1][0] == name:
+            self._close(1)
+            return
+        if not self._named.get(name):
             self._note(f"</{name}> closes nothing")
             return
         place = next(at for at in range(len(self._open) - 1, -1, -1) if self._open[at][0] == name)
@@ -161,7 +172,7 @@ class _Mender:
 
     def _push(self, name: str, written: str, attributes: str) -> None:
         self._open.append((name, written))
-        self._named[name] += 1
+        self._named[name] = self._named.get(name, 0) + 1
         if not written:
             self._hidden += 1
         elif not self._hidden:
@@ -181,8 +192,10 @@ class _Mender:
 
     def _name(self, name: str) -> str:
         """Return a name whose prefix is declared, or will be; nothing if it means nothing."""
+        if ":" not in name:
+            return name
         prefix, _, local = name.rpartition(":")
-        if not prefix or prefix in self._declared or prefix in _RESERVED:
+        if prefix in self._declared:
             return name
         if prefix in PREFIXES:
             self._use(prefix)
@@ -200,15 +213,17 @@ class _Mender:
             self._note(f"the prefix {prefix} is not declared: taken for {PREFIXES[prefix]}")
 
     def _attributes(self, text: str) -> str:
+        if "=" not in text:
+            return ""
         found: dict[str, str] = {}
         for each in _ATTRIBUTE.finditer(text):
             name, prefix = each[1], each[1].rpartition(":")[0]
-            if prefix and prefix not in _RESERVED | self._declared:
+            if prefix and prefix not in self._declared:
                 if prefix not in PREFIXES:
                     continue
                 self._use(prefix)
             found.setdefault(name, self._unescaped(each[2] or each[3] or each[4] or ""))
-        return "".join(f" {name}={quoteattr(value)}" for name, value in found.items())
+        return "".join(f" {name}={_quoted(value)}" for name, value in found.items())
 
     # Texts
 
@@ -218,6 +233,9 @@ class _Mender:
         if raw:
             if "<" in text:
                 self._note("a bare < is taken for &lt;")
+            elif self._clean and ">" not in text and ("&" not in text or _SOUND.fullmatch(text)):
+                self._written.append(text)
+                return
             text = self._unescaped(text)
         elif _CONTROLS.search(text):
             text = self._without_controls(text)
@@ -236,7 +254,10 @@ class _Mender:
 
     def _entity(self, found: re.Match[str]) -> str:
         name = found[1]
-        if name[0] != "#" and name not in _XML_ENTITIES:
+        plain = _XML_ENTITIES.get(name)
+        if plain is not None:
+            return plain
+        if name[0] != "#":
             known = f"{name};" in html5
             self._note(
                 f"the entity {found[0]} is {'that of HTML' if known else 'unknown, and left as it is'}"
@@ -254,6 +275,7 @@ class _Mender:
         return self._text.count("\n", 0, self._place) + 1
 
 
+_PARTS = frozenset({CHANNEL, *ITEMS})
 _FIELDS = PLAIN | {
     "description",
     "author",
@@ -280,6 +302,17 @@ _FIELDS = PLAIN | {
 }
 
 
+def _declared_in(text: str) -> frozenset[str]:
+    """List the prefixes that a feed declares anywhere."""
+    found = ((each[1], each.start()) for each in _DECLARED.finditer(text))
+    return frozenset(prefix for prefix, place in found if text[place - 1 : place] in _BLANKS)
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if _QUIET.fullmatch(value) else quoteattr(value)
+
+
+@lru_cache(maxsize=4096)
 def _local(name: str) -> str:
     """Return a name without its prefix, in lower case."""
     return name.rpartition(":")[2].lower()

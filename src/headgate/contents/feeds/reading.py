@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
@@ -152,7 +153,12 @@ def _name(element: Element) -> str:
 
 def family(element: Element) -> tuple[str, str]:
     """Tell whose name an element has, `rss` or `atom` or nothing, and the name itself, in lower case."""
-    space, local = split_name(_name(element))
+    return _family(_name(element))
+
+
+@lru_cache(maxsize=4096)
+def _family(name: str) -> tuple[str, str]:
+    space, local = split_name(name)
     whose = "rss" if space in RSS_SPACES else "atom" if space in ATOM_SPACES else ""
     return whose, local.lower()
 

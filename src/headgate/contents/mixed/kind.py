@@ -132,9 +132,9 @@ class MixedKind(Kind):
         own = [kind.compiler(_own(kind, wanted) or wanted, read_sample) for kind in self.kinds]
         return MixedContents(self, tuple(own))
 
-    def check_filter(self, text: str, dialect: str) -> None:
+    def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""
-        self.kinds[self.place_of(dialect)].check_filter(text, dialect)
+        self.kinds[self.place_of(dialect)].check_filter(text, dialect, wanted)
 
     def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List what verified filters look at, and what of it they compare, if events are rows."""

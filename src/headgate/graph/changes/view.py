@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.contents.protocol import alone
 from headgate.core.event import JSON, SOURCE
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.errors import EventError, GraphError
@@ -267,10 +268,10 @@ class View:
         return None if found is None else found[0].filter(found[1])
 
     def explain_filter(self, event: Event, vertex: int) -> Verdict:
-        """Say why the filter of a vertex holds or not."""
+        """Say why the filter of a vertex holds or not; the graph leads there, and not an index."""
         found = self.filter_id(vertex)
         assert found is not None, "only vertices with a filter have something to explain"
-        return found[0].explain(event, found[1])
+        return alone(found[0].explain(event, found[1]))
 
     # Answers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.protocol import alone
 from headgate.ranking.filters.state import best
 from headgate.ranking.model import Best
 
@@ -113,7 +114,7 @@ class RankExplanation:
 
     def _parts(self) -> list[str]:
         if self.verdict is not None:
-            return [] if self.runs else [f"  {line}" for line in self.verdict.lines()]
+            return [] if self.runs else [f"  {line}" for line in alone(self.verdict).lines()]
         width = max((len(clause.filter) for clause in self.clauses), default=0)
         return [_clause_line(clause, width) for clause in self.clauses]
 

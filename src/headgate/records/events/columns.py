@@ -97,6 +97,7 @@ class BatchColumns:
         self._arrays: dict[Path, pa.Array[Any] | None] = {}
         self._known: dict[Path, Numbers | None] = {}
         self._distinct: dict[Path, tuple[Column, NDArray[np.int32]]] = {}
+        self._sound: set[Path] = set()
         self.count = batch.num_rows
 
     def __call__(self, path: Path) -> Column:
@@ -205,12 +206,15 @@ class BatchColumns:
         if path[0] == PRESENT:
             return
         for own in sources(path):
+            if own in self._sound:
+                continue
             array = self.array(own)
             remedy = None if array is None else _remedy(array.type)
             if array is not None and remedy is not None:
                 raise EventError(
                     f"column {dotted(own)} is {array.type}, which filters cannot compare: {remedy}"
                 )
+            self._sound.add(own)
 
 
 class EventColumns:
@@ -483,9 +487,11 @@ def _recoded(given: Column, texts: pa.Array[Any]) -> Column:
 def _from_numbers(made: Numbers, count: int) -> Column:
     """Make a column of what was computed in NumPy."""
     kind = {INT: Kind.INT, LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
-    values = np.broadcast_to(np.asarray(made.values), count)
+    values, there = (
+        each if isinstance(each, np.ndarray) and each.shape == (count,) else np.broadcast_to(each, count)
+        for each in (made.values, made.there)
+    )
     number = float_keys(values.astype(np.float64)) if kind is Kind.FLOAT else values.astype(np.int64)
-    there = np.broadcast_to(np.asarray(made.there), count)
     return _plain(np.where(there, np.uint8(kind), np.uint8(Kind.NULL)), number)
 
 

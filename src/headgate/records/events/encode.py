@@ -160,6 +160,10 @@ def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64
         if facet in OWN:
             if kinds[OWN[facet]] == len(cells):
                 cells = first + _places(thresholds, column.number)
+            elif 2 * kinds[OWN[facet]] > len(cells):
+                # To look up those of others as well is quicker than to pick out one's own.
+                places = _places(thresholds, column.number)
+                cells = np.where(column.kind == OWN[facet], first + places, cells)
             elif kinds[OWN[facet]]:
                 mine = column.kind == OWN[facet]
                 cells[mine] = first + _places(thresholds, column.number[mine])

@@ -17,15 +17,16 @@ from headgate.records.events.encode import encode
 from headgate.records.index.access import BY_GRAM, PAIR
 from headgate.records.index.build import by_events, by_filters, choose
 from headgate.records.index.clusters import lines_of_atoms
-from headgate.records.programs.programs import ANY, VALUE
+from headgate.records.programs.programs import ALL, ANY, GLOB, VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from headgate.core.values import Path
     from headgate.records.events.columns import Columns
-    from headgate.records.index.build import Choices
+    from headgate.records.index.build import Choices, Weigh
     from headgate.records.programs.programs import Programs
 
     Ints = NDArray[np.int64]
@@ -33,35 +34,51 @@ if TYPE_CHECKING:
 NEVER, ALWAYS = "it can never match", "it matches every event"
 
 
-def find_access(programs: Programs, events: Columns | None) -> list[Access]:
-    """Say of each filter by what events come to it, as if the index was built with this sample."""
-    found = choose(programs, by_filters if events is None else by_events(events))
+def find_access(
+    programs: Programs,
+    events: Columns | None,
+    weigh: Weigh | None = None,
+    only: Sequence[int] | None = None,
+) -> list[Access]:
+    """Say of each filter by what events come to it, as if the index was built with this sample.
+
+    `weigh` says how often events have each value, instead of the sample. `only` names some of the filters.
+    """
+    found = choose(programs, weigh or (by_filters if events is None else by_events(events)))
     terms = len(found.terms.term_filter)
     owner = np.concatenate([found.terms.term_filter, found.terms.trees])
     comers = None if events is None else _Comers(programs, found, events)
     entities: list[list[int]] = [[] for _ in range(programs.filters)]
-    for entity, number in enumerate(owner.tolist()):
-        entities[number].append(entity)
+    for entity, filed in enumerate(owner.tolist()):
+        entities[filed].append(entity)
     begin = np.searchsorted(found.of[order := np.argsort(found.of, kind="stable")], np.arange(len(owner) + 1))
     keys = found.key[order]
     line_of = lines_of_atoms(found.atoms.line_base, found.atoms.level_base, found.atoms.size)
     answers = []
     owners = _computed(programs)
     counts = Counter(name for names in owners for name in names)
-    for own, computed in zip(entities, owners, strict=True):
+    for number in range(programs.filters) if only is None else only:
+        own, computed = entities[number], owners[number]
         shared = sum(counts[name] > 1 for name in computed)
         possible = [each for each in own if each >= terms or not _is_empty(programs, found, each)]
         words: list[str] = []
         ways: list[str] = []
+        indexed: list[str] = []
+        verified: list[str] = []
         reached: NDArray[np.bool_] | None = None if comers is None else np.zeros(comers.count, bool)
         for entity in possible:
             led = keys[begin[entity] : begin[entity + 1]]
             if entity < terms:
-                words.append(" and ".join(_words(programs, found, entity)) or EVERY_EVENT)
+                leading = list(_words(programs, found, entity))
+                words.append(" and ".join(leading) or EVERY_EVENT)
                 ways.append(_way(programs, found, entity))
+                verified += _checked(programs, found, entity)
             else:
-                words.append(_tree_words(programs, found, line_of[led]) if len(led) else EVERY_EVENT)
-                ways.append("value" if len(led) else "none")
+                leading = _tree_words(programs, found, line_of[led])
+                words.append(" or ".join(leading) or EVERY_EVENT)
+                ways.append("value" if leading else "none")
+                verified += _tree_checks(programs, int(owner[entity]))
+            indexed += leading
             if comers is not None and reached is not None:
                 reached |= comers.of(led) if len(led) else True
         if EVERY_EVENT in words:
@@ -74,7 +91,14 @@ def find_access(programs: Programs, events: Columns | None) -> list[Access]:
                 " or ".join(dict.fromkeys(words)) or "nothing",
                 None if reached is None else int(reached.sum()),
                 NEVER if not possible else ALWAYS if always else None,
-                Costs(tuple(dict.fromkeys(ways)), computed, shared, EVERY_EVENT in words),
+                Costs(
+                    tuple(dict.fromkeys(ways)),
+                    tuple(dict.fromkeys(indexed)),
+                    tuple(dict.fromkeys(verified)),
+                    computed,
+                    shared,
+                    EVERY_EVENT in words,
+                ),
             )
         )
     return answers
@@ -107,23 +131,54 @@ def _way(programs: Programs, found: Choices, term: int) -> str:
 def _words(programs: Programs, found: Choices, term: int) -> Iterator[str]:
     """Name what leads to a conjunction: one thing, or two."""
     for part, mode in found.chosen[term].reshape(2, 2).tolist():
-        if part < 0:
-            continue
-        leaf = int(found.parts.part_leaf[part])
-        path = programs.attributes[programs.leaf_attribute[leaf]]
-        name = shown(path)
-        if mode == BY_GRAM:
-            yield f"letters of {name}"
-        elif programs.leaf_kind[leaf] == ANY:
-            yield name if is_computed(path) else f"elements of {name}"
-        else:
-            yield f"range of {name}" if mode else name
+        if part >= 0:
+            yield _word(programs, int(found.parts.part_leaf[part]), mode)
 
 
-def _tree_words(programs: Programs, found: Choices, lines: Ints) -> str:
+def _checked(programs: Programs, found: Choices, term: int) -> Iterator[str]:
+    """Name what is checked of a conjunction: all but the values that lead there, which are exact."""
+    modes = dict(found.chosen[term].reshape(2, 2).tolist())
+    for part in found.terms.part[found.terms.term_start[term] : found.terms.term_start[term + 1]].tolist():
+        if modes.get(part) != 0:
+            yield _word(programs, int(found.parts.part_leaf[part]))
+
+
+def _word(programs: Programs, leaf: int, mode: int = 0) -> str:
+    path, kind = programs.attributes[programs.leaf_attribute[leaf]], int(programs.leaf_kind[leaf])
+    if mode == BY_GRAM:
+        return word_of(path, GLOB)
+    name = word_of(path, kind)
+    return range_of(name) if mode and kind == VALUE else name
+
+
+def range_of(name: str) -> str:
+    """Name what leads to a filter where several values of an attribute are taken together."""
+    return f"range of {name}"
+
+
+def word_of(path: Path, kind: int) -> str:
+    """Name what a leaf looks at: an attribute, its elements, or its letters.
+
+    >>> word_of(("tags",), ANY), word_of(("LOWER", "name"), GLOB)
+    ('elements of tags', 'letters of lower(name)')
+    """
+    name = shown(path)
+    if kind >= GLOB:
+        return f"letters of {name}"
+    if kind == ALL:
+        return f"all elements of {name}"
+    return f"elements of {name}" if kind == ANY and not is_computed(path) else name
+
+
+def _tree_words(programs: Programs, found: Choices, lines: Ints) -> list[str]:
     numbers = {line % found.lines.size for line in lines.tolist()}
-    names = {shown(programs.attributes[found.lines.line_attribute[line]]) for line in numbers}
-    return " or ".join(sorted(names))
+    return sorted({shown(programs.attributes[found.lines.line_attribute[line]]) for line in numbers})
+
+
+def _tree_checks(programs: Programs, number: int) -> Iterator[str]:
+    """Name what is checked of a filter that is kept as a tree: all of it."""
+    tokens = programs.tokens[programs.token_start[number] : programs.token_start[number + 1]]
+    return (_word(programs, leaf) for leaf in tokens[tokens >= 0].tolist())
 
 
 def _is_empty(programs: Programs, found: Choices, term: int) -> bool:

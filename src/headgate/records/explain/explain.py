@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
@@ -49,14 +49,13 @@ from headgate.records.names import plain_text
 from headgate.records.reference import compare, evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from headgate.contents.protocol import Costs
+    from headgate.core.values import Path
     from headgate.records.language.model import Predicate
 
     Gap = Decimal | float | dt.timedelta
-    from collections.abc import Mapping
-
-    from headgate.core.values import Path
 
 
 # The widest difference is of a decimal with 76 digits before the point and one with 76 after it.
@@ -262,20 +261,38 @@ class Explanation:
 
     With the clauses of the nearest miss replaced by TRUE the filter matches, and with fewer it does not. It
     is empty if the filter matches, and if it does not whatever becomes of its clauses, as in `a AND FALSE`.
+
+    indexed_by   by what events come to the filter, as `validate` says it (`indexing.py`)
+    indexed      the clauses that lead there
+    verified     the clauses that are checked for the events that come; a range or letters lead there, and
+                 are checked all the same
+    costs        what the filter takes of the index, as `validate` says it
+    notes        what is odd about it
     """
 
     matches: bool
     filter: str
     clauses: tuple[Clause, ...]
     nearest_miss: tuple[Clause, ...]
+    indexed_by: str | None = None
+    indexed: tuple[str, ...] = ()
+    verified: tuple[str, ...] = ()
+    costs: Costs | None = None
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Say it for people: the verdict, a line for each clause, and the nearest miss."""
+        """Say it for people: the verdict, a line for each clause, the nearest miss, what the index does."""
         lines = ["match" if self.matches else "no match", *clause_lines(self.clauses)]
         if not self.matches:
             missing = " AND ".join(clause.text for clause in self.nearest_miss)
             lines.append(f"nearest miss: {missing or 'none, no event can match this filter'}")
-        return lines
+        if self.costs is not None and self.indexed_by is not None:
+            lines += self.costs.lines(self.indexed_by, self.indexed, self.verified)
+        return [*lines, *(f"note: {note}" for note in self.notes)]
+
+    def alone(self) -> Explanation:
+        """Return it without what the index does."""
+        return replace(self, indexed_by=None, indexed=(), verified=(), costs=None, notes=())
 
 
 def explain(expression: Expression, attributes: Mapping[Path, object]) -> Explanation:
@@ -290,7 +307,7 @@ def explain(expression: Expression, attributes: Mapping[Path, object]) -> Explan
     return Explanation(
         matches=evaluate(expression, attributes) is True,
         filter=plain_text(print_filter(expression)),
-        clauses=tuple(clause_of(node, attributes) for node in _leaves(pushed)),
+        clauses=tuple(clause_of(node, attributes) for node in leaves(pushed)),
         nearest_miss=tuple(clause_of(node, attributes) for node in fewest(pushed, attributes) or ()),
     )
 
@@ -311,9 +328,10 @@ def _shown(value: object) -> str:
     return "NULL" if value is None else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _leaves(node: Expression) -> list[Expression]:
+def leaves(node: Expression) -> list[Expression]:
+    """List the predicates from left to right, negated or not; only for what `push_not` has been over."""
     if isinstance(node, And | Or):
-        return [leaf for child in node.children for leaf in _leaves(child)]
+        return [leaf for child in node.children for leaf in leaves(child)]
     return [node]
 
 
@@ -347,7 +365,7 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     if attribute.expression is not None:
         value = attribute.expression.of_attributes(attributes)
         missing = "" if held else _computed_note(predicate, attributes, negated=negated, held=held)
-        return Clause(_written(node), plain_text(attribute.expression.text), value, held, missing)
+        return Clause(written(node), plain_text(attribute.expression.text), value, held, missing)
     path = attribute.path
     value = value_of(path, attributes)
     compared = compute(attribute.key, attributes) if attribute.function else value
@@ -355,10 +373,11 @@ def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     seen = value if compared is None else compared
     there = path in attributes or path[0] == PRESENT
     missing = "" if held else note(predicate, seen, negated=negated, held=held, present=there)
-    return Clause(_written(node), shown(path), value, held, missing)
+    return Clause(written(node), shown(path), value, held, missing)
 
 
-def _written(node: Expression) -> str:
+def written(node: Expression) -> str:
+    """Write a predicate as people would."""
     return plain_text(print_filter(node))
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from headgate.core.event import WRITTEN_TIME
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -75,7 +77,7 @@ class Lambda:
     body: Node
 
 
-TIME_CALL, SHIFT_CALL = ":event_time", ":shift"
+TIME_CALL, SHIFT_CALL = WRITTEN_TIME, ":shift"
 """The calls of the event's time, and of a time that is so many microseconds later; no text calls them so."""
 Node: TypeAlias = Value | Name | Variable | Call | Cast | Lambda
 

@@ -18,6 +18,7 @@ from headgate.core.subscription import SQL
 from headgate.core.values import dotted
 from headgate.records.computed import sources
 from headgate.records.explain.explain import Explanation, explain
+from headgate.records.explain.indexing import IndexUse, with_access
 from headgate.records.explain.why_not import NearMiss, why_not
 from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
 from headgate.records.index.coded import CodedRecordClauses, RecordCoder, code_clauses
@@ -84,6 +85,7 @@ class RecordIndex(LiveIndex[State]):
     def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
         super().__init__(State(base, weigh), compact_after)
         self._weigh = weigh
+        self._use: IndexUse | None = None
 
     @classmethod
     def build(
@@ -281,8 +283,15 @@ class RecordIndex(LiveIndex[State]):
             yield Portion(begin, end, found.events, state.base.numbers[found.filters])
 
     def explain(self, event: Event, identity: Id) -> Explanation:
-        """Say why an event matches a subscription or not, clause by clause."""
-        return explain(parse_text(self.filter(identity)), event.attributes_as(self.settings.mark))
+        """Say why an event matches a subscription or not, by clauses, and what the index does for it."""
+        state = self._state
+        number = state.number_of(identity)
+        expression = parse_text(state.text(number))
+        told = explain(expression, event.attributes_as(state.base.settings.mark))
+        use = self._use
+        if use is None or not use.is_of(state):
+            use = self._use = IndexUse(state, self._weigh)
+        return with_access(told, expression, use.access(number))
 
     def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from headgate.contents.kind import NAMES
 from headgate.core.subscription import Subscription
 from headgate.errors import EventError, HeadgateError
+from headgate.records.kind import KIND
 from headgate.service.api.asking import Cursor  # noqa: TC001 -- msgspec reads it
 from headgate.service.api.filters import settings_of
 from headgate.service.api.operation import READ, Answer, Call, in_json, operation
@@ -45,6 +47,16 @@ class BacktestBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Those committed before a time."""
     events: Many = 10_000
     """How many events are tried at most."""
+    nulls: Literal["missing", "told"] | None = None
+    """What names mean in `filters` of records; in subscriptions of the service they mean the usual."""
+    names: Literal["any_case", "exact"] | None = None
+    dots: Literal["path", "name", "either"] | None = None
+
+    @property
+    def meaning(self) -> dict[str, str]:
+        """Return what is said of names."""
+        said = {name: getattr(self, name) for name in NAMES}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 class SampleMatch(msgspec.Struct, kw_only=True):
@@ -95,6 +107,11 @@ async def backtest(call: Call) -> Answer:
     said = call.said(BacktestBody)
     if not said.filters and not said.subscriptions:
         raise Problem("there is nothing to try: give `filters` or `subscriptions`", 422)
+    meaning, own = said.meaning, KIND.dialects
+    if meaning and said.subscriptions:
+        raise Problem(f"`{next(iter(meaning))}` is about `filters`: leave out `subscriptions`", 422)
+    if meaning and not any(each.dialect in own for each in said.filters):
+        raise Problem(f"`{next(iter(meaning))}` is for filters of records, and there are none", 422)
     return Answer(await asyncio.to_thread(_backtest, call.tenant, said))
 
 
@@ -115,7 +132,9 @@ def _backtest(tenant: Tenant, said: BacktestBody) -> BacktestAnswer:
             before.append(_alone(stored.said, name))
             report = reports[name]
             report.before = report.gained = report.lost = 0
-    trial = _Trial(reports, _index(tenant, wanted, reports), _index(tenant, before, reports))
+    trial = _Trial(
+        reports, _index(tenant, wanted, reports, said.meaning), _index(tenant, before, reports, {})
+    )
     return trial.run(tenant, said)
 
 
@@ -136,8 +155,10 @@ def _alone(said: SubscriptionBody, name: str) -> Subscription:
     return Subscription(name, whole.filter, whole.dialect)
 
 
-def _index(tenant: Tenant, wanted: list[Subscription], reports: dict[str, BacktestReport]) -> Index:
-    settings: dict[str, Any] = {}
+def _index(
+    tenant: Tenant, wanted: list[Subscription], reports: dict[str, BacktestReport], meaning: dict[str, str]
+) -> Index:
+    settings: dict[str, Any] = {**meaning}
     for dialect in {each.dialect for each in wanted}:
         found = settings_of(tenant, dialect)
         settings |= {name: getattr(found, name) for name in found.said}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from headgate.backtest.checking import check_filter
-from headgate.contents.protocol import EVERY_EVENT
+from headgate.contents.protocol import EVERY_EVENT, Costs
 from headgate.contents.registry import contents_of, kind_of
 from headgate.core.event import JSON, Event
 from headgate.core.subscription import SQL
@@ -50,6 +50,8 @@ class FilterReport(msgspec.Struct, omit_defaults=True, kw_only=True):
     indexed_by: str | None = None
     unindexed: bool = False
     """Whether it must be evaluated for every event."""
+    costs: Costs | None = None
+    """Of records: what of it is indexed, what is verified event by event, and what is computed for that."""
     notes: list[str] = []
     """What is odd about it, what is verified event by event, and what that costs."""
     events: int = 0
@@ -120,6 +122,7 @@ def _report(tenant: Tenant, asked: FilterBody, events: list[Event]) -> FilterRep
         understood=None if check.filter is None else kind.plain(check.filter),
         indexed_by=check.indexed_by,
         unindexed=unindexed,
+        costs=check.costs,
         notes=list(check.notes),
         events=len(fitting),
         reached=check.reached,

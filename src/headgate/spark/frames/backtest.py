@@ -10,9 +10,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
 from headgate.backtest.engines import NAME, FilterEngine
-from headgate.backtest.one_filter import Pattern, check_attributes
+from headgate.backtest.one_filter import Pattern, check_paths
 from headgate.contents.kind import FilterSettings
-from headgate.contents.registry import DEFAULT, content_of, kind_of
+from headgate.contents.registry import DEFAULT, content_of, kind_of, strange, titles_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID
 from headgate.core.subscription import SQL
 from headgate.errors import TableError
@@ -80,6 +80,9 @@ def backtest(
     injective: bool = False,
     namespaces: Mapping[str, str] | None = None,
     unindexed: str | None = None,
+    nulls: str | None = None,
+    names: str | None = None,
+    dots: str | None = None,
     id: str = ID,  # noqa: A002 -- what people call it
     keep: Sequence[str] | None = None,
     data: str = DATA,
@@ -93,7 +96,8 @@ def backtest(
     with ANSI mode and UTC. An attribute that no column has is refused, because most often it is misspelt.
 
     `keep` names the columns of `matching`, which are all by default. `dialect`, `taxonomy`, `coerce`,
-    `injective`, `namespaces` and `unindexed` are as in `compile`, the others as in `match`.
+    `injective`, `namespaces`, `unindexed`, `nulls`, `names` and `dots` are as in `compile`, the others as in
+    `match`.
 
     >>> done = backtest(events, "age > 30")  # doctest: +SKIP
     >>> done.matches, done.events, done.matching.show()  # doctest: +SKIP
@@ -107,16 +111,35 @@ def backtest(
         options=options,
         namespaces=namespaces or None,
         unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
+    wrong = strange(kind_of(content), wanted)
+    if wrong is not None:
+        owners, settings = wrong
+        raise TableError(
+            f"{settings} are for filters of {titles_of(owners)}, and the filter is {dialect!r}: "
+            "leave them out"
+        )
     pattern = Pattern(filter, content, wanted)
-    named, compared = kind_of(content).looked_at([pattern.indexed()])
+    index = pattern.indexed()
+    named, compared = kind_of(content).looked_at([index])
     target = Target(
-        NAME, "", content, (), tuple(sorted(named)), frozenset(compared), numbered=False, graph=False
+        NAME,
+        "",
+        content,
+        (),
+        tuple(sorted(named)),
+        frozenset(compared),
+        numbered=False,
+        graph=False,
+        mark=pattern.mark,
     )
     columns = EventColumns(id, data=data, content_type=content_type)
     given = GivenEvents.of(events, columns, target, format)
     if not given.documents:
-        check_attributes([*attribute_paths(events.schema), (ID,)], named, "the DataFrame")
+        check_paths(attribute_paths(events.schema, pattern.mark), pattern, index, "the DataFrame")
     task = given.task(FilterEngine(pattern), None)
     kept = events.columns if keep is None else given.kept(keep)
     matching = StructType([events.schema[name] for name in kept])
