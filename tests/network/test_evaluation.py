@@ -100,14 +100,18 @@ def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
 def test_a_plan_is_opened_again(kind: str, tmp_path: Path) -> None:
     """What was saved feeds views as before, and takes new ones."""
     world = world_of(kind, random.Random(kind), 20, 10)
-    names = {"names": "exact"} if kind == "sql" else {}
+    exact = "exact" if kind == "sql" else None
     plan = Dissemination.build(
-        world.subscriptions, world.documents[:3], Settings(fan_out=4), carries=world.carries, **names
+        world.subscriptions, world.documents[:3], Settings(fan_out=4), carries=world.carries, names=exact
     )
     plan.network.save(tmp_path / "plan")
     opened = Dissemination.open(tmp_path / "plan")
     assert opened.placed() == plan.placed()
-    assert (opened.carries, opened.dialect, opened.names) == (world.carries, world.dialect, names)
+    assert (opened.carries, opened.dialect, opened.names) == (
+        world.carries,
+        world.dialect,
+        {} if exact is None else {"names": exact},
+    )
     event = world.documents[-1]
     assert opened.deliver(event) == plan.deliver(event)
     opened.subscribe(Subscription("new", world.subscriptions[0].filter, world.dialect))
