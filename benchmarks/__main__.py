@@ -41,6 +41,7 @@ AREAS = (
     "statistics",
     "answers",
     "service",
+    "network",
 )
 ON_SPARK = ("pipeline", "many", "stream")
 SETS: dict[str, tuple[str, ...]] = {

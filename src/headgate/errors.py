@@ -76,6 +76,10 @@ class PlanError(HeadgateError):
     """Refuse a plan, or say why there is none."""
 
 
+class NetworkError(HeadgateError):
+    """Refuse an assignment of a site, or tell what a network of sites cannot do."""
+
+
 class SnapshotError(HeadgateError):
     """Refuse a snapshot directory, or to write over something that is not one."""
 

@@ -24,6 +24,20 @@ ELEMENTS = 32
 
 
 @dataclass(frozen=True)
+class SetRewriting:
+    """Values of some elements, put together."""
+
+    shown: tuple[int, ...]
+
+    def run(self, results: Sequence[Any]) -> dict[int, Any] | None:
+        """Put together what inputs give."""
+        if any(result is None for result in results):
+            return None
+        values = {e: value for result in results for e, value in result.items()}
+        return {e: values[e] for e in self.shown}
+
+
+@dataclass(frozen=True)
 class SetViews:
     """Views by number: `sets` and `shown` have bit e for element e; labels are elements / 2."""
 
@@ -80,15 +94,25 @@ class SetViews:
             return None
         return {e: event.data[e] for e in self._elements(self.shown[view])}
 
-    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> dict[int, Any] | None:
-        """Put together what others give."""
+    def rewriting(self, view: int, inputs: Sequence[int]) -> SetRewriting:
+        """Make what puts together what others give."""
         covered = np.bitwise_or.reduce(self.needed[list(inputs)])
         if self.needed[view] & ~covered:
             raise ValueError(f"view {view} is not covered")
-        if any(result is None for result in results):
-            return None
-        values = {e: value for result in results for e, value in result.items()}
-        return {e: values[e] for e in self._elements(self.shown[view])}
+        return SetRewriting(tuple(self._elements(self.shown[view])))
+
+    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> dict[int, Any] | None:
+        """Put together what others give."""
+        return self.rewriting(view, inputs).run(results)
+
+    def pack(self, result: Any) -> Any:
+        """Return pairs: JSON has no whole numbers as names."""
+        return None if result is None else sorted(result.items())
+
+    def unpack(self, view: int, packed: Any) -> Any:
+        """Return the result that was packed."""
+        del view
+        return None if packed is None else dict(packed)
 
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say where values come from."""

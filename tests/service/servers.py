@@ -80,7 +80,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.service.servers"],
+            [sys.executable, "-m", "headgate.network.forking"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -111,55 +111,3 @@ class Servers:
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait(_PATIENCE)
-
-
-def _serve(settings: dict[str, Any], told: int) -> None:
-    """Be a server, in a child. One that does not come up tells where it stands, and ends."""
-    import faulthandler
-
-    from headgate.errors import HeadgateError
-    from headgate.service.running import Running, set_up_log
-    from headgate.service.settings import ServiceSettings
-
-    faulthandler.dump_traceback_later(_PATIENCE, exit=True)
-
-    def tell(answer: dict[str, Any]) -> None:
-        faulthandler.cancel_dump_traceback_later()
-        os.write(told, json.dumps({"pid": os.getpid(), **answer}).encode() + b"\n")
-        os.close(told)
-
-    set_up_log("text")
-    try:
-        running = Running(ServiceSettings(**settings))
-    except HeadgateError as error:
-        tell({"error": str(error)})
-        return
-    running.run(lambda address: tell({"address": address}))
-
-
-def main() -> None:
-    """Fork a server for each line of settings."""
-    import gc
-
-    from headgate import Engine
-
-    # The first match loads what every server needs.
-    Engine.build([{"id": "s", "filter": "a = 1"}]).match_events([{"a": 1}])
-    gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    for line in sys.stdin:
-        reading, writing = os.pipe()
-        if not os.fork():
-            os.close(reading)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            try:
-                _serve(json.loads(line), writing)
-            finally:
-                os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading) as answers:
-            print(answers.readline().strip() or '{"error": "the server ended"}', flush=True)
-
-
-if __name__ == "__main__":
-    main()

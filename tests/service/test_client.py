@@ -9,12 +9,14 @@ import socket
 import threading
 import time
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 
 from headgate import AsyncClient, Client
 from headgate.client.asking import Retries
 from headgate.errors import ServiceError
+from headgate.service.metrics import WAYS
 from tests.cli.running import Command
 
 if TYPE_CHECKING:
@@ -131,6 +133,41 @@ def test_an_answer_that_is_lost_is_asked_for_again(server: Served) -> None:
     proxy.close()
     assert proxy.requests >= 3
     assert server.ask("GET", "/v1/events?limit=1")["last"] == before + 1 == found.events[0].cursor
+
+
+def test_listening_goes_on_after_the_service_came_again(servers: Servers, tmp_path: Path) -> None:
+    first = servers.start(tmp_path / "data")
+    retries = Retries(8, 0.05)
+    with Client(first.address, retries=retries) as client:
+        client.subscribe("all", "true", consumer="me")
+        client.publish([{"id": "e1"}, {"id": "e2"}])
+        deliveries = client.listen("me")
+        assert [next(deliveries).event["id"] for _ in range(2)] == ["e1", "e2"]
+        first.stop()
+        second = servers.start(tmp_path / "data", port=first.port)
+        client.publish({"id": "e3"})
+        assert next(deliveries).event["id"] == "e3"
+        deliveries.close()
+        # What was taken before the last one is acknowledged when whoever listens goes.
+        assert [each.event["id"] for each in client.pull("me")] == ["e3"]
+        second.stop()
+        with pytest.raises(ServiceError, match=r"does not answer|is lost|ended the stream"):
+            next(client.listen("me"))
+
+
+def test_what_was_delivered_is_counted(server: Served) -> None:
+    with Client(server.address) as client:
+        client.subscribe("counted", "counted = 1", consumer="counted")
+        client.publish([{"id": "n1", "counted": 1}, {"id": "n2", "counted": 1}])
+        assert len(client.pull("counted")) == 2
+        next(client.listen("counted"))
+    with urlopen(f"{server.address}/v1/metrics", timeout=30) as answer:
+        lines = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line[0] != "#")
+    counts = {how: float(lines[f'headgate_deliveries_total{{how="{how}",tenant="default"}}']) for how in WAYS}
+    assert counts["pull"] >= 2
+    assert counts["server-sent events"] >= 1
+    assert float(lines['headgate_events_total{tenant="default"}']) >= 2
+    assert float(lines['headgate_cut_off_total{tenant="default"}']) == 0
 
 
 def test_a_service_that_is_not_there_is_told(tmp_path: Path) -> None:

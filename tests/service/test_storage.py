@@ -233,3 +233,23 @@ def test_a_file_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "store.db").write_bytes(b"not a database at all" * 500)
     with pytest.raises(StorageError, match="is damaged"):
         Store(tmp_path)
+
+
+def test_a_write_that_is_a_defect_fails_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    writer = Writer(store.log, "defect")
+    answers: list[HeadgateError | None] = []
+    ready = threading.Event()
+
+    def bad(_: apsw.Connection) -> None:
+        ready.wait()
+        raise TypeError("no such thing")
+
+    writer.submit(Entry(None, [bad], answers.append))
+    for number in range(1, 4):
+        writer.submit(Entry(block_of(number, [(b"x", [], [])]), [], answers.append))
+    ready.set()
+    writer.close()
+    assert [str(each) for each in answers if each] == ["the service could not write this: its log says why"]
+    assert [at for block in store.log.read(1, 10) for at, _ in block] == [1, 2, 3]
+    store.close()

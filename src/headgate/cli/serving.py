@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,7 +15,6 @@ from headgate.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 _DATA = click.option(
     "--data",
@@ -26,7 +25,7 @@ _DATA = click.option(
 )
 
 
-def _need() -> None:
+def need_service() -> None:
     """Refuse where the packages of the service are not installed."""
     from importlib.util import find_spec
 
@@ -52,7 +51,7 @@ def serve(asked: ServiceSettings) -> None:
       headgate serve --data data/ --host 0.0.0.0 --certificate server.pem --private-key server.key
       curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
     """
-    _need()
+    need_service()
     from headgate.service.running import Running, set_up_log
 
     set_up_log(asked.log)
@@ -136,8 +135,56 @@ def remove_key(data: Path, tenant: str, identity: str) -> None:
     _with_keys(data, removed)
 
 
+@service.command()
+@_DATA
+@click.option("--tenant", default="default", show_default=True, help="Whose quotas.")
+@click.option("--subscriptions", type=int, metavar="N", help="How many it may have.")
+@click.option("--events-a-second", type=float, metavar="N", help="How many it may publish.")
+@click.option("--bytes-a-second", type=float, metavar="N", help="How many bytes these may have.")
+@click.option("--filter-length", type=int, metavar="N", help="How many characters a filter may have.")
+@click.option(
+    "--unindexed/--no-unindexed",
+    default=None,
+    help="Whether filters are taken that must be evaluated for every event.",
+)
+@click.option("--clear", is_flag=True, help="Take all limits away first.")
+@json_option
+def quotas(data: Path, tenant: str, *, clear: bool, as_json: bool, **said: Any) -> None:
+    r"""Set what a tenant may use, or show it. Only who has the data directory can: tenants read it.
+
+    What is not named stays. A service that runs takes it with the tenant's next request, within a second.
+
+    \b
+    Examples:
+      headgate service quotas --data data/ --tenant shop --subscriptions 100000 --events-a-second 5000
+      headgate service quotas --data data/ --tenant shop
+    """
+
+    def done(keys: Any) -> None:
+        import msgspec
+
+        from headgate.service.security.keys import Key
+        from headgate.service.settings import Quotas
+
+        before = keys.quotas.get(tenant, Quotas())
+        named = {name: value for name, value in said.items() if value is not None}
+        now = msgspec.structs.replace(Quotas() if clear else before, **named)
+        if now != before:
+            keys.keep_quotas(tenant, now)
+            keys.note(Key("", tenant, frozenset()), "set quotas", msgspec.json.encode(now).decode())
+        if as_json:
+            click.echo(msgspec.json.encode(now))
+            return
+        for name in Quotas.__struct_fields__:
+            value = getattr(now, name)
+            told = ("yes" if value else "no") if isinstance(value, bool) else value
+            click.echo(f"{name}: {'no limit' if told is None else told}")
+
+    _with_keys(data, done)
+
+
 def _with_keys(data: Path, do: Callable[[Any], None]) -> None:
-    _need()
+    need_service()
     from headgate.service.security.keys import Keys
     from headgate.service.server import make_place
 
@@ -159,7 +206,7 @@ def check_data(data: Path, *, as_json: bool) -> None:
     Example:
       headgate service check --data data/
     """
-    _need()
+    need_service()
     from headgate.service.backup import check
 
     found = list(check(data))
@@ -199,7 +246,7 @@ def backup_data(data: Path, target: Path) -> None:
     Example:
       headgate service backup --data data/ --to backups/monday
     """
-    _need()
+    need_service()
     from headgate.service.backup import back_up
 
     names = back_up(data, target)
@@ -223,7 +270,7 @@ def restore_data(copy: Path, data: Path) -> None:
     Example:
       headgate service restore --from backups/monday --data data/
     """
-    _need()
+    need_service()
     from headgate.service.backup import restore
 
     names = restore(copy, data)

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from headgate.client.model import Deliveries, Imported, Items, Published
+from headgate.client.model import Deliveries, Imported, Items, KeptEvents, Published
 from headgate.errors import ServiceError
 
 if TYPE_CHECKING:
@@ -137,6 +137,11 @@ def match(events: Any) -> Ask:
         b"\n".join(map(msgspec.json.encode, rows)),
         {"Content-Type": NDJSON},
     )
+
+
+def kept(after: int, limit: int) -> Ask:
+    """Read events that are kept."""
+    return Ask("GET", _query("/v1/events", after=after, limit=limit), KeptEvents)
 
 
 # Subscriptions

@@ -13,11 +13,11 @@ from headgate.client.stream import EventStream
 from headgate.errors import MachineError, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
     from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Delivery, Imported, Published
+    from headgate.client.model import Delivery, Imported, KeptEvents, Published
 
 
 class AsyncClient:
@@ -70,16 +70,21 @@ class AsyncClient:
         self, events: Any, *, matches: bool = False, partial: bool = False, key: str | None = None
     ) -> Published:
         """Publish one event or several; they are on disk when this returns."""
-        found: Published = await self._send(asking.publish(events, matches=matches, partial=partial, key=key))
+        found: Published = await self.send(asking.publish(events, matches=matches, partial=partial, key=key))
         return found
 
     async def match(self, events: Any) -> list[list[str]]:
         """Ask who matches each of some events; nothing is kept."""
-        return [each.get("matches", []) for each in (await self._send(asking.match(events)))["events"]]
+        return [each.get("matches", []) for each in (await self.send(asking.match(events)))["events"]]
 
     async def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not."""
-        found: dict[str, Any] = await self._send(asking.explain(event, subscription))
+        found: dict[str, Any] = await self.send(asking.explain(event, subscription))
+        return found
+
+    async def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
+        """Read events that are kept and come after a cursor, in order."""
+        found: KeptEvents = await self._send(asking.kept(after, limit))
         return found
 
     async def subscribe(
@@ -91,75 +96,79 @@ class AsyncClient:
         **fields: Any,
     ) -> dict[str, Any]:
         """Have a subscription."""
-        found: dict[str, Any] = await self._send(
+        found: dict[str, Any] = await self.send(
             asking.put_subscription(identity, {"filter": text, **fields}, revision)
         )
         return found
 
     async def unsubscribe(self, identity: str) -> None:
         """Have no subscription of an id."""
-        await self._send(asking.delete_subscription(identity))
+        await self.send(asking.delete_subscription(identity))
 
     async def subscription(self, identity: str) -> dict[str, Any]:
         """Read a subscription."""
-        found: dict[str, Any] = await self._send(asking.get_subscription(identity))
+        found: dict[str, Any] = await self.send(asking.get_subscription(identity))
         return found
 
     async def subscriptions(self, search: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """List subscriptions, in the order of their ids."""
         after: str | None = ""
         while after is not None:
-            page = await self._send(asking.list_subscriptions(after, 1_000, search))
+            page = await self.send(asking.list_subscriptions(after, 1_000, search))
             for each in page.items:
                 yield each
             after = page.next
 
     async def import_subscriptions(self, rows: Iterable[Mapping[str, Any] | bytes]) -> Imported:
         """Have many subscriptions."""
-        found: Imported = await self._send(asking.import_subscriptions(rows))
+        found: Imported = await self.send(asking.import_subscriptions(rows))
         return found
 
     async def consumer(self, identity: str, **fields: Any) -> dict[str, Any]:
         """Have a consumer."""
-        found: dict[str, Any] = await self._send(asking.put_consumer(identity, fields))
+        found: dict[str, Any] = await self.send(asking.put_consumer(identity, fields))
         return found
 
     async def pull(
         self, consumer: str, *, after: int | None = None, limit: int = 100, wait: float = 0.0
     ) -> list[Delivery]:
         """Read deliveries after the consumer's cursor, or after another one."""
-        found: list[Delivery] = (await self._send(asking.pull(consumer, after, limit, wait))).items
+        found: list[Delivery] = (await self.send(asking.pull(consumer, after, limit, wait))).items
         return found
 
     async def acknowledge(self, consumer: str, cursor: int) -> None:
         """Tell that everything up to a cursor is done."""
-        await self._send(asking.acknowledge(consumer, cursor))
+        await self.send(asking.acknowledge(consumer, cursor))
 
     async def listen(
         self, consumer: str, *, after: int | None = None, acknowledge: bool = True
-    ) -> AsyncIterator[Delivery]:
+    ) -> AsyncGenerator[Delivery, None]:
         """Give deliveries as they come, and go on after a lost connection where it was."""
         done, unacked, acked = after, 0, time.monotonic()
         waits = self._retries.waits()
-        while True:
-            try:
-                async for delivery in self._stream(asking.listen(consumer, done)):
-                    yield delivery
-                    waits = self._retries.waits()
-                    done, unacked = delivery.cursor, unacked + 1
-                    late = time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
-                    if acknowledge and (late or unacked >= MANY_UNACKNOWLEDGED):
-                        await self.acknowledge(consumer, done)
-                        unacked, acked = 0, time.monotonic()
-            except ServiceError as error:
+        try:
+            while True:
+                try:
+                    async for delivery in self._stream(asking.listen(consumer, done)):
+                        yield delivery
+                        waits = self._retries.waits()
+                        done, unacked = delivery.cursor, unacked + 1
+                        late = time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
+                        if acknowledge and (late or unacked >= MANY_UNACKNOWLEDGED):
+                            await self.acknowledge(consumer, done)
+                            unacked, acked = 0, time.monotonic()
+                    lost = ServiceError(f"{self.address} ended the stream")
+                except ServiceError as error:
+                    lost = error
                 wait = next(waits, None)
-                if wait is None or (error.status is not None and error.status not in AGAIN):
-                    raise
+                if wait is None or (lost.status is not None and lost.status not in AGAIN):
+                    raise lost
                 await asyncio.sleep(wait)
-            finally:
-                if acknowledge and unacked and done is not None:
-                    await self.acknowledge(consumer, done)
-                    unacked = 0
+        except GeneratorExit:
+            # Whoever stops here is done with all but the last one.
+            if acknowledge and unacked and done is not None:
+                await self.acknowledge(consumer, done)
+            raise
 
     async def _stream(self, ask: Ask) -> AsyncIterator[Delivery]:
         import aiohttp
@@ -188,7 +197,8 @@ class AsyncClient:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
         return self._session
 
-    async def _send(self, ask: Ask) -> Any:
+    async def send(self, ask: Ask) -> Any:
+        """Ask something; what can be repeated is, where the service does not answer."""
         waits = self._retries.waits()
         while True:
             try:

@@ -11,11 +11,11 @@ from headgate.client.stream import EventStream
 from headgate.errors import MachineError, ServiceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Delivery, Imported, Published
+    from headgate.client.model import Delivery, Imported, KeptEvents, Published
 
 SECONDS_UNACKNOWLEDGED = 0.5
 """Seconds between two acknowledgements of a listener."""
@@ -96,6 +96,11 @@ class Client:
         found: dict[str, Any] = self._send(asking.explain(event, subscription))
         return found
 
+    def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
+        """Read events that are kept and come after a cursor, in order; at most `limit`, or some megabytes."""
+        found: KeptEvents = self._send(asking.kept(after, limit))
+        return found
+
     # Subscriptions
 
     def subscribe(
@@ -160,36 +165,37 @@ class Client:
 
     def listen(
         self, consumer: str, *, after: int | None = None, acknowledge: bool = True
-    ) -> Iterator[Delivery]:
+    ) -> Generator[Delivery, None, None]:
         """Give deliveries as they come, and go on after a lost connection where it was.
 
         One is acknowledged when the next one is asked for, together with others that came close to it:
         after a crash, the last few may come again.
         """
-        done = after
-        acked = time.monotonic()
-        unacked = 0
+        done, unacked, acked = after, 0, time.monotonic()
         waits = self._retries.waits()
-        while True:
-            try:
-                for delivery in self._stream(asking.listen(consumer, done)):
-                    yield delivery
-                    waits = self._retries.waits()
-                    done, unacked = delivery.cursor, unacked + 1
-                    if acknowledge and (
-                        unacked >= MANY_UNACKNOWLEDGED or time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
-                    ):
-                        self.acknowledge(consumer, done)
-                        acked, unacked = time.monotonic(), 0
-            except ServiceError as error:
+        try:
+            while True:
+                try:
+                    for delivery in self._stream(asking.listen(consumer, done)):
+                        yield delivery
+                        waits = self._retries.waits()
+                        done, unacked = delivery.cursor, unacked + 1
+                        late = time.monotonic() - acked > SECONDS_UNACKNOWLEDGED
+                        if acknowledge and (late or unacked >= MANY_UNACKNOWLEDGED):
+                            self.acknowledge(consumer, done)
+                            unacked, acked = 0, time.monotonic()
+                    lost = ServiceError(f"{self.address} ended the stream")
+                except ServiceError as error:
+                    lost = error
                 wait = next(waits, None)
-                if wait is None or (error.status is not None and error.status not in AGAIN):
-                    raise
+                if wait is None or (lost.status is not None and lost.status not in AGAIN):
+                    raise lost
                 time.sleep(wait)
-            finally:
-                if acknowledge and unacked and done is not None:
-                    self.acknowledge(consumer, done)
-                    unacked = 0
+        except GeneratorExit:
+            # Whoever stops here is done with all but the last one.
+            if acknowledge and unacked and done is not None:
+                self.acknowledge(consumer, done)
+            raise
 
     def _stream(self, ask: Ask) -> Iterator[Delivery]:
         import urllib3

@@ -64,3 +64,31 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 
     items: list[dict[str, Any]]
     next: str | None = None
+
+
+class KeptEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event that a service keeps."""
+
+    cursor: int
+    """Its position in the log."""
+    time: float
+    """When it was committed, in seconds since 1970."""
+    matches: list[str]
+    held: list[str] = []
+    """Subscriptions that it matched, and that did not get it because of their limit."""
+    event: msgspec.Raw
+    """The CloudEvent, as JSON."""
+
+
+class KeptEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of the events that a service keeps, in order."""
+
+    items: list[KeptEvent]
+    next: str | None = None
+    """What to give as `after` for those that follow; None at the end."""
+    first: int
+    """All before this cursor were forgotten."""
+    last: int
+    """The cursor of the last one; one less than `first` if there are none."""
+    log: str
+    """Which log it is. In another one, cursors mean other events."""

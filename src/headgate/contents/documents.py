@@ -367,7 +367,7 @@ def open_laid_out(path: Path, room: str, layout: int, *, verify: bool) -> Snapsh
     if found != layout:
         raise SnapshotError(
             f"snapshot {path} has layout {found} of this room, and this Headgate reads {layout}: "
-            "compile it again"
+            "compile it again (headgate compile), or use the Headgate that wrote it"
         )
     return snapshot
 

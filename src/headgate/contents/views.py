@@ -43,7 +43,30 @@ class Results(Protocol):
         """Return a result as the one who wrote the view expects it."""
 
 
-class Views(Results, Protocol):
+class Rewriting(Protocol):
+    """How a view is computed from others, made once for all events."""
+
+    def run(self, results: Sequence[Any]) -> Any:
+        """Compute what the view gives from what its inputs give for one event, in their order."""
+
+
+class SentResults(Protocol):
+    """Views by number, as far as sites compute them and send results to each other."""
+
+    def result(self, view: int, event: Event) -> Any:
+        """Compute what a view gives for an event, from the event itself: a value that has `==`."""
+
+    def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
+        """Make what computes a view from others; refuses inputs that do not cover it."""
+
+    def pack(self, result: Any) -> Any:
+        """Return a result for JSON; None if it is nothing."""
+
+    def unpack(self, view: int, packed: Any) -> Any:
+        """Return the result of a view that was packed."""
+
+
+class Views(Results, SentResults, Protocol):
     """Views by number, of one content room. Can be pickled, so that workers can be given them."""
 
     @property

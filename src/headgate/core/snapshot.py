@@ -282,7 +282,7 @@ def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
     if manifest["version"] != VERSION:
         raise SnapshotError(
             f"snapshot {path} has format version {manifest['version']}, and this Headgate reads {VERSION}: "
-            "compile it again with this Headgate, or use the one that wrote it"
+            "compile it again (headgate compile), or use the Headgate that wrote it"
         )
     return manifest, digest
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.contents.kind import FilterSettings
-from headgate.contents.registry import content_of, room_of_content
-from headgate.core.arguments import told
+from headgate.contents.registry import content_of, kind_of, room_of_content
+from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.subscription import Subscription
@@ -24,21 +24,20 @@ from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE, Plan
 from headgate.plan.program.program import solve
-from headgate.plan.running.changes import LivePlan
-from headgate.plan.running.network import disseminate
+from headgate.plan.running.changes import Change, LivePlan
+from headgate.plan.running.network import Network, disseminate
 from headgate.plan.running.options import Option
 from headgate.plan.running.planner import PlanInput, Settings, default_source_fan_out, make_network
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
-    from headgate.plan.running.changes import Change
-    from headgate.plan.running.network import Network
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
@@ -48,6 +47,16 @@ class Feeding(NamedTuple):
     level: int
     inputs: tuple[Id, ...]
     steps: tuple[str, ...]
+
+
+class PlacedView(NamedTuple):
+    """A subscription in the plan: its site, and what it is computed from, nothing if the source feeds it."""
+
+    id: Id
+    filter: str
+    site: str
+    level: int
+    inputs: tuple[Id, ...]
 
 
 class ChangeEffect(NamedTuple):
@@ -94,6 +103,9 @@ class Dissemination:
         self._taken = taken
         self._plan = _living(network, settings)
         self._sites: list[int] = network.capacities.sites.tolist()
+        self._site_names = dict(enumerate(network.sites.texts()))
+        self._lost: dict[str, list[Subscription]] = {}
+        """The subscriptions of sites that failed."""
 
     @classmethod
     def build(
@@ -121,12 +133,39 @@ class Dissemination:
         views = taken.views(given)
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
-        made = make_network(views, PlanInput(ids, filters, found.rows, found.bytes), settings)
+        content = content_of((each.dialect for each in given), "the views")
+        about = {"content": content, "carries": carries}
+        made = make_network(views, PlanInput(ids, filters, found.rows, found.bytes), settings, about=about)
         return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
+
+    @classmethod
+    def open(cls, path: str | Path, *, taxonomy: Taxonomy | None = None) -> Dissemination:
+        """Open a plan that `headgate plan` made, or `network.save`; views over RDF need their taxonomy."""
+        network = Network.open(place_of(path))
+        about = network.about
+        dialect = kind_of(about.get("content")).dialects[0]
+        given = [
+            Subscription(identity, network.filters.text(number), dialect)
+            for number, identity in enumerate(network.ids)
+        ]
+        taken = _Taken(about.get("carries"), taxonomy)
+        sizes = network.sizes or (network.costs.source_sent, network.costs.source_sent)
+        settings = Settings.read(about.get("settings", {}))
+        return cls(given, taken.views(given), network, sizes, settings, taken)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
         return len(self._numbers)
+
+    @property
+    def dialect(self) -> str:
+        """Return what the filters are written in."""
+        return min(self._dialects, default="sql")
+
+    @property
+    def carries(self) -> str | None:
+        """Return what views over records give: `row` or `key`."""
+        return self._taken.carries
 
     @property
     def due(self) -> bool:
@@ -167,6 +206,25 @@ class Dissemination:
         steps = self._views.plan_of(number, inputs, lambda view: repr(self._subscriptions[view].id))
         return Feeding(level, self._named(inputs), tuple(steps))
 
+    def placed(self) -> list[PlacedView]:
+        """List the subscriptions that are fed, with what each is computed from, inputs first."""
+        now = self._plan.current()
+        numbers = now.views.tolist()
+        found = levels(now.plan, now.rewritings)
+        rows = []
+        for place in np.argsort(found, kind="stable").tolist():
+            number, chosen = numbers[place], int(now.plan.chosen[place])
+            inputs: list[int] = []
+            if chosen != SOURCE:
+                begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
+                inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
+            each, site = self._subscriptions[number], self._site_name(number)
+            rows.append(PlacedView(each.id, each.filter, site, int(found[place]), self._named(inputs)))
+        return rows
+
+    def _site_name(self, number: int) -> str:
+        return self._site_names[self._sites[number]]
+
     def subscribe(self, *subscriptions: Subscription) -> None:
         """Add subscriptions, each at a new site; refuses all if one is there or nobody can feed it.
 
@@ -183,6 +241,10 @@ class Dissemination:
         if not subscriptions:
             return
         content_of(self._dialects | {each.dialect for each in subscriptions}, "the views")
+        self._add(subscriptions, None)
+
+    def _add(self, subscriptions: Sequence[Subscription], place: int | None) -> None:
+        """Add subscriptions, all at one site or each at a new one; refuses all if nobody can feed one."""
         first = len(self._subscriptions)
         names = list(names_of(self._taken.views(subscriptions)))
         near = self._views.near(names, self._plan_alive())
@@ -195,10 +257,7 @@ class Dissemination:
         for number, (each, named, (rewritings, source)) in enumerate(
             zip(subscriptions, names, options, strict=True), first
         ):
-            bounds = self._settings
-            site = self._plan.add_site(
-                *(bounds.relax * bound for bound in (bounds.fan_out, bounds.bandwidth, bounds.cpu))
-            )
+            site = self._new_site(str(each.id)) if place is None else place
             # A view that is refused has a number all the same.
             self._subscriptions.append(each)
             self._views.add(number, named)
@@ -212,6 +271,14 @@ class Dissemination:
                     self._plan.withdraw(self._numbers.pop(earlier.id))
                 raise PlanError(f"subscription {each.id!r}: {error}") from None
             self._numbers[each.id] = number
+
+    def _new_site(self, name: str) -> int:
+        bounds = self._settings
+        site = self._plan.add_site(
+            *(bounds.relax * bound for bound in (bounds.fan_out, bounds.bandwidth, bounds.cpu))
+        )
+        self._site_names[site] = name
+        return site
 
     def unsubscribe(self, identity: Id) -> ChangeEffect:
         """Withdraw a subscription; those that it fed are fed in another way."""
@@ -228,6 +295,33 @@ class Dissemination:
         del self._numbers[identity]
         self._views.forget(number)
         return self._changed(found)
+
+    def fail_site(self, name: str) -> ChangeEffect:
+        """Let a site fail with all its subscriptions; those that they fed are fed in another way."""
+        here = sorted(number for number in self._numbers.values() if self._site_name(number) == name)
+        if not here:
+            raise PlanError(f"there is no subscription at site {name!r}")
+        self._lost[name] = [self._subscriptions[number] for number in here]
+        for number in here:
+            del self._numbers[self._subscriptions[number].id]
+            self._views.forget(number)
+        changes = [self._plan.fail(site) for site in sorted({self._sites[number] for number in here})]
+        gone = set(here)
+        moved, unfed = ({each for change in changes for each in some(change)} for some in (_moved, _unfed))
+        unfed = {number for number in unfed if number in self._plan.unfed} - gone
+        again = {each for change in changes for each in change.fed_again} - gone
+        return self._changed(Change(*(tuple(sorted(some)) for some in (moved - unfed - gone, unfed, again))))
+
+    def rename_sites(self, names: Mapping[str, str]) -> None:
+        """Call sites by other names; sites of one name are one machine, which fails as a whole."""
+        self._site_names = {site: names.get(name, name) for site, name in self._site_names.items()}
+
+    def restore_site(self, name: str) -> None:
+        """Have a site that failed again, with its subscriptions, which are fed as those that come."""
+        if name not in self._lost:
+            raise PlanError(f"site {name!r} has not failed, or had no subscriptions")
+        self._add(self._lost[name], self._new_site(name))
+        del self._lost[name]
 
     def replan(self) -> None:
         """Plan anew for all that is there, within the capacities that it began with."""
@@ -271,6 +365,14 @@ class Dissemination:
         alive = np.zeros(len(self._subscriptions), np.bool_)
         alive[list(self._numbers.values())] = True
         return alive
+
+
+def _moved(change: Change) -> tuple[int, ...]:
+    return change.moved
+
+
+def _unfed(change: Change) -> tuple[int, ...]:
+    return change.unfed
 
 
 def settings_of(given: object) -> Settings:

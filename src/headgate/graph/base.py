@@ -90,7 +90,8 @@ class Base:
         snapshot = open_snapshot(path, ROOM, verify=verify)
         if snapshot.about.get("layout") != LAYOUT:
             raise SnapshotError(
-                f"snapshot {path} has another layout of the graph than this Headgate reads: compile it again"
+                f"snapshot {path} has another layout of the graph than this Headgate reads: "
+                "compile it again (headgate compile), or use the Headgate that wrote it"
             )
         arrays = snapshot.arrays
         names = Names(

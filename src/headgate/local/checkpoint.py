@@ -3,7 +3,7 @@
     spark/
       metadata            the id of the stream
       sources/0/K         files that were found together; now and then K.compact, all files until then
-      offsets/N           batch N ends with the files of K
+      offsets/N           batch N ends with the files of K, or at a position of a service's log
       commits/N           batch N is done
 
 Files are noted in `sources` first, then as a batch in `offsets`. Those of a process that died between the two
@@ -16,15 +16,15 @@ import json
 import time
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from headgate.core.machine import put_file
-from headgate.runtime.notes import last_number, numbered, offset_of, paths_noted, read_note
+from headgate.runtime.notes import damaged, last_number, numbered, offset_of, paths_noted, read_note
 from headgate.runtime.state import read_record, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 COMPACT = 10
@@ -42,18 +42,17 @@ class FoundFile:
     size: int
 
 
-class Checkpoint:
-    """The notes of a stream that takes files from a folder."""
+class _Notes:
+    """The notes of a stream: where its batches end, and which are done."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._files = root / "sources" / "0"
         self._offsets = root / "offsets"
         self._commits = root / "commits"
 
     def open(self) -> str:
         """Make the folders, if they are not there; returns the id of the stream."""
-        for folder in (self._files, self._offsets, self._commits):
+        for folder in (self._root / "sources" / "0", self._offsets, self._commits):
             folder.mkdir(parents=True, exist_ok=True)
         place = self._root / "metadata"
         about = read_record(place)
@@ -62,13 +61,58 @@ class Checkpoint:
             write_record(place, about)
         return str(about["id"])
 
+    def commit(self, number: int) -> None:
+        """Note that a batch is done."""
+        self._put(self._commits / str(number), [_json({"nextBatchWatermarkMs": 0})])
+
+    def _begin(self, end: Mapping[str, Any]) -> int:
+        """Note where the next batch ends, and return its number."""
+        number = last_number(self._offsets) + 1
+        about = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
+        self._put(self._offsets / str(number), [_json(about), _json(end)])
+        return number
+
+    def _put(self, place: Path, lines: Sequence[str]) -> None:
+        put_file(place, "\n".join((_VERSION, *lines)).encode())
+
+
+class PositionNotes(_Notes):
+    """The notes of a stream that reads a log: a batch ends with a position."""
+
+    def under_way(self) -> int | None:
+        """Return the batch that was begun and is not done, if there is one."""
+        last = last_number(self._offsets)
+        return last if last > last_number(self._commits) else None
+
+    def end(self, number: int | None = None) -> Mapping[str, Any] | None:
+        """Return where a batch ends, or the last one; None if there is no such batch."""
+        number = last_number(self._offsets) if number is None else number
+        place = self._offsets / str(number)
+        if number < 0 or not place.exists():
+            return None
+        found = read_note(place)
+        if len(found) < 2 or not isinstance(found[-1], dict):
+            raise damaged(place)
+        return found[-1]
+
+    def begin(self, end: Mapping[str, Any]) -> int:
+        """Note where the next batch ends, and return its number."""
+        return self._begin(end)
+
+
+class Checkpoint(_Notes):
+    """The notes of a stream that takes files from a folder."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._files = root / "sources" / "0"
+
     def under_way(self) -> int | None:
         """Return the batch that was begun and is not done, if there is one."""
         last, noted = last_number(self._offsets), last_number(self._files)
         if noted > offset_of(self._offsets / str(last)):
             # Files were noted, and no batch yet.
-            last += 1
-            self._put(self._offsets / str(last), self._batch(noted))
+            last = self._begin({"logOffset": noted})
         return last if last > last_number(self._commits) else None
 
     def known(self) -> set[str]:
@@ -89,20 +133,7 @@ class Checkpoint:
             before = {entry["path"]: _json(entry) for entry in entries}
             lines = [*before.values(), *lines]
         self._put(self._files / name, lines)
-        number = last_number(self._offsets) + 1
-        self._put(self._offsets / str(number), self._batch(noted))
-        return number
-
-    def commit(self, number: int) -> None:
-        """Note that a batch is done."""
-        self._put(self._commits / str(number), [_json({"nextBatchWatermarkMs": 0})])
-
-    def _batch(self, noted: int) -> list[str]:
-        about = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
-        return [_json(about), _json({"logOffset": noted})]
-
-    def _put(self, place: Path, lines: Sequence[str]) -> None:
-        put_file(place, "\n".join((_VERSION, *lines)).encode())
+        return self._begin({"logOffset": noted})
 
 
 def _json(value: object) -> str:

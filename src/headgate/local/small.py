@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.local.checkpoint import Checkpoint, FoundFile
-from headgate.spark.stream.settings import is_broker
+from headgate.client.log import EventLog, Position
+from headgate.local.checkpoint import Checkpoint, FoundFile, PositionNotes
+from headgate.spark.service import events_of
+from headgate.spark.stream.settings import SERVICE, is_broker
 from headgate.tables.packed import GROWTH, codec_of, size_of
 from headgate.tables.places import is_hidden, is_remote, local, table_files
 
@@ -40,6 +42,12 @@ def why_stream(settings: StreamSettings) -> str | None:
     unable = unable_to_stream(settings)
     if unable is not None:
         return unable
+    if settings.events.startswith(SERVICE):
+        return (
+            None
+            if (many := waiting(settings)) <= ROWS
+            else f"{many:,} events wait, and up to {ROWS:,} are few"
+        )
     size = sum(file.size * (GROWTH if codec_of(file.path) else 1) for file in new_files(settings))
     if size > BYTES:
         return f"the new files have {size >> 20:,} MB, and up to {BYTES >> 20} are small"
@@ -50,9 +58,19 @@ def unable_to_stream(settings: StreamSettings) -> str | None:
     """Say what of a stream this process cannot do."""
     if not settings.once:
         return "a stream that goes on, without --once"
-    if any(is_broker(place) for place in (settings.events, settings.output, settings.changes or "")):
+    places = (settings.events, settings.output, settings.changes or "")
+    if any(is_broker(place) and not place.startswith(SERVICE) for place in places):
         return "a stream from or to a broker"
     return None
+
+
+def waiting(settings: StreamSettings) -> int:
+    """Count the positions of a service's log that belong to no batch yet."""
+    noted = PositionNotes(Path(settings.state).absolute() / "spark").end()
+    with EventLog(events_of(settings)) as log:
+        state = log.state()
+        begin = log.begin() if noted is None else Position.of(noted, settings.events)
+        return log.end(begin, state).after - max(begin.after, state.first - 1)
 
 
 def new_files(settings: StreamSettings) -> list[FoundFile]:

@@ -1,6 +1,6 @@
 """The stream job in this process: files that are there are matched, each match once.
 
-files ──► checkpoint.py: which are batch N ──► batch.py: pin, match, stage, commit ──► files
+files, or a service's log ──► checkpoint.py: what is batch N ──► batch.py: pin, match, stage, commit ──► files
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headgate.local.checkpoint import Checkpoint, FoundFile
+from headgate.local.log_stream import LogBatches
 from headgate.local.small import new_files, unable_to_stream
 from headgate.spark.stream.failing import one_line
 from headgate.spark.stream.opening import opened
 from headgate.spark.stream.request import check_request
-from headgate.spark.stream.settings import ARCHIVE, DELETE
+from headgate.spark.stream.settings import ARCHIVE, DELETE, SERVICE
 from headgate.spark.stream.sinks import FileSink
 from headgate.spark.stream.sources import COLUMNS
 from headgate.spark.stream.worker import match_part
@@ -60,15 +61,24 @@ def run_stream(
         return FileSink(settings.output, settings.format, schema)
 
     with one_line(settings), opened(settings, sink, quiet=quiet, history=history) as stream:
-        checkpoint = Checkpoint(stream.state.spark)
-        stream.state.fixed("query", checkpoint.open())
-        for number in _batches(checkpoint, settings):
-            _do(stream, checkpoint, number, settings)
+        for _ in _done(stream, settings):
             if stop is not None and stop.is_set():
                 return stream.end("asked")
             if until is not None and time.monotonic() >= until:
                 return stream.end("seconds")
         return stream.end("once")
+
+
+def _done(stream: OpenStream, settings: StreamSettings) -> Iterator[int]:
+    """Do batches, one after the other; gives their numbers."""
+    if settings.events.startswith(SERVICE):
+        yield from LogBatches(stream, settings).done()
+        return
+    checkpoint = Checkpoint(stream.state.spark)
+    stream.state.fixed("query", checkpoint.open())
+    for number in _batches(checkpoint, settings):
+        _do(stream, checkpoint, number, settings)
+        yield number
 
 
 def _batches(checkpoint: Checkpoint, settings: StreamSettings) -> Iterator[int]:

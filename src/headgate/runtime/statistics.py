@@ -64,7 +64,7 @@ def read_statistics(path: Path) -> Kept:
     if about["layout"] != LAYOUT:
         raise TableError(
             f"{path} has layout {about['layout']} of statistics, and this Headgate reads {LAYOUT}: name "
-            "another file"
+            "another file, or use the Headgate that wrote it"
         )
     return Kept(table, about["events"], about["since"], about["until"])
 

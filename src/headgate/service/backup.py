@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.security.keys import FILE as SERVER_FILE
-from headgate.service.server import FORMAT
+from headgate.service.server import FORMAT, check_format
 from headgate.service.storage.block import unpack
-from headgate.service.storage.database import Database
+from headgate.service.storage.database import Database, telling
 from headgate.service.storage.schema import SERVER
-from headgate.service.storage.store import FILE, Store
+from headgate.service.storage.store import FILE, Store, renew
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,11 +39,7 @@ class Checked(NamedTuple):
 
 def tenants_of(data: Path) -> list[str]:
     """List the tenants of a data directory; refuses another directory."""
-    note = data / "format"
-    if not note.exists() or note.read_text("utf-8", "replace") != FORMAT:
-        raise StorageError(
-            f"{data} is no data directory of this version: give the one of `headgate serve --data`"
-        )
+    check_format(data)
     places = sorted((data / "tenants").iterdir()) if (data / "tenants").exists() else []
     return [place.name for place in places if (place / FILE).exists()]
 
@@ -87,7 +83,13 @@ def restore(copy: Path, data: Path) -> list[str]:
             f"{data} has files in it: give a new directory, and then start the service with it"
         )
     shutil.copytree(copy, data, dirs_exist_ok=True)
-    return tenants_of(data)
+    names = tenants_of(data)
+    for name in names:
+        database = Database(data / "tenants" / name / FILE)
+        with telling(database.path), database.writer as writer:
+            renew(writer)
+        database.close()
+    return names
 
 
 def check(data: Path) -> Iterator[Checked]:

@@ -25,6 +25,7 @@ from urllib.parse import unquote
 import msgspec
 
 from headgate.core.event import JSON, Event, media_type, read_object
+from headgate.core.values import fold
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def _read_line(line: bytes, number: int | None) -> Sent:
 
 def sent_row(row: dict[str, Any], text: bytes | None = None) -> Sent:
     """Make an event of a row; one without an id gets one."""
-    if row.get("id") is None:
+    if row.get("id") is None and not any(fold(name) == "id" and row[name] is not None for name in row):
         identity = str(uuid.uuid4())
     else:
         given = Event.from_row(row)
@@ -266,7 +267,8 @@ def sent_row(row: dict[str, Any], text: bytes | None = None) -> Sent:
         if given.content_type != JSON:
             return _sent_document(given, row)
     given_source = row.get("source")
-    source = str(given_source) if isinstance(given_source, str | int) and given_source != "" else None
+    named = isinstance(given_source, str | int) and not isinstance(given_source, bool) and given_source != ""
+    source = str(given_source) if named else None
     fields = {
         "specversion": SPECVERSION,
         "id": identity,

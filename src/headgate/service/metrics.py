@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from headgate.service.storage.block import Block
     from headgate.service.tenant.tenant import Tenant
 
+WAYS = ("pull", "server-sent events", "WebSocket", "webhook")
+"""How deliveries are made, as they are counted."""
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
@@ -57,11 +59,6 @@ class TenantCounts:
         """By operation and status."""
         self.times: dict[str, Times] = {}
         """Of requests, by operation."""
-        self.deliveries: Counter[str] = Counter()
-        """By how they were made: pull, sse, websocket, webhook."""
-        self.cut_off = 0
-        """Listeners that took nothing for too long."""
-        self.failed_attempts = 0
 
     def committed(self, block: Block) -> None:
         """Count a block that is on disk."""
@@ -89,6 +86,7 @@ class _Collector:
     def collect(self) -> Iterator[Any]:
         """List what is counted."""
         tenant, counts = self._tenant, self._tenant.counters
+        delivery = self._server.dispatchers[tenant.name].counts
         labels, values = ["tenant"], [tenant.name]
         info = GaugeMetricFamily("headgate_build_info", "The version that runs.", labels=["version"])
         info.add_metric([__version__], 1)
@@ -101,8 +99,9 @@ class _Collector:
             ("matches", "Matches of these events.", counts.matches),
             ("held", "Matches that limits of subscriptions held back.", counts.held),
             ("commits", "Group commits with events.", counts.blocks),
-            ("cut_off", "Listeners that took nothing for too long.", counts.cut_off),
-            ("failed_attempts", "Webhook calls that failed.", counts.failed_attempts),
+            ("cut_off", "Listeners that took nothing for too long.", delivery["cut off"]),
+            ("failed_attempts", "Webhook calls that failed.", delivery["webhook failures"]),
+            ("passed", "Events that were forgotten before a consumer had them.", delivery["passed"]),
         ):
             family = CounterMetricFamily(f"headgate_{name}", about, labels=labels)
             family.add_metric(values, value)
@@ -137,8 +136,8 @@ class _Collector:
         sent = CounterMetricFamily(
             "headgate_deliveries", "Deliveries, by how they were made.", labels=[*labels, "how"]
         )
-        for how, count in counts.deliveries.items():
-            sent.add_metric([*values, how], count)
+        for how in WAYS:
+            sent.add_metric([*values, how], self._server.dispatchers[self._tenant.name].counts[how])
         yield sent
 
     def _consumers(self) -> Iterator[Any]:

@@ -24,6 +24,7 @@ from headgate.service.settings import LINES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headgate.service.extension import Extension
     from headgate.service.settings import ServiceSettings
 
 _LOG = logging.getLogger("headgate.service")
@@ -102,8 +103,8 @@ class _Uvicorn(uvicorn.Server):
 class Running:
     """A service that listens."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
-        self.server = Server(settings)
+    def __init__(self, settings: ServiceSettings, more: Extension | None = None) -> None:
+        self.server = Server(settings, more)
         try:
             check_settings(settings, len(self.server.keys))
             self._socket = _listen(settings)
@@ -153,6 +154,7 @@ class Running:
         async def serve() -> None:
             # The tenant of those who have no key is open before anybody asks.
             await self.server.open_known()
+            await self.server.more.start(self.server)
             loop = asyncio.get_running_loop()
             tasks = [
                 loop.create_task(maintain(self.server)),
@@ -169,6 +171,14 @@ class Running:
         import uvloop
 
         uvloop.run(serve())
+
+
+def load() -> None:
+    """Load what is loaded late otherwise, for processes that are forked."""
+    import httptools
+    import uvloop
+
+    del httptools, uvloop
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:

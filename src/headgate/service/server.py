@@ -15,18 +15,19 @@ import msgspec
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.dispatcher import Dispatcher
+from headgate.service.extension import Extension
 from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
-from headgate.service.settings import Quotas
+from headgate.service.storage.audit import noted
 from headgate.service.storage.store import is_called
-from headgate.service.tenant.tenant import Tenant
+from headgate.service.tenant.tenant import NO_QUOTAS, Tenant
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.service.delivery.sender import Sender
     from headgate.service.security.keys import Key
-    from headgate.service.settings import ServiceSettings
+    from headgate.service.settings import Quotas, ServiceSettings
 
 _LOG = logging.getLogger("headgate.service")
 FORMAT = "headgate service data, format 1\n"
@@ -38,8 +39,9 @@ _LOOK = 2.0
 class Server:
     """One process over one data directory."""
 
-    def __init__(self, settings: ServiceSettings) -> None:
+    def __init__(self, settings: ServiceSettings, more: Extension | None = None) -> None:
         self.settings = settings
+        self.more = more or Extension()
         self._lock = _take(settings.place)
         self.keys = Keys(settings.place)
         self.tenants: dict[str, Tenant] = {}
@@ -48,6 +50,8 @@ class Server:
         self._sender: Sender | None = None
         self._opening: dict[str, asyncio.Task[Tenant]] = {}
         self.quotas: dict[str, Quotas] = {}
+        """What tenants that are open may use."""
+        self._asked: dict[str, Quotas] = {}
         self._buckets: dict[str, tuple[float, float, float]] = {}
         self._looked = 0.0
         self._free = 1 << 62
@@ -60,6 +64,8 @@ class Server:
         """Return a tenant; it is opened when it is first asked for."""
         found = self.tenants.get(name)
         if found is not None:
+            if self.keys.quotas.get(name, NO_QUOTAS) is not self._asked.get(name):
+                await self._requote(found)
             return found
         if self.stopping:
             raise Busy("the service is stopping", 5, 503)
@@ -77,9 +83,9 @@ class Server:
         if not _TENANT.fullmatch(name):
             raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
         began = time.monotonic()
-        row = self.keys.database.row("SELECT quotas FROM tenants WHERE id = ?", name)
-        quotas = self.quotas[name] = Quotas() if row is None else msgspec.json.decode(row[0], type=Quotas)
-        tenant = await Tenant.open(name, self.settings.place / "tenants" / name, quotas)
+        quotas = self.quotas[name] = self._asked[name] = self.keys.quotas.get(name, NO_QUOTAS)
+        place = self.settings.place / "tenants" / name
+        tenant = await Tenant.open(name, place, quotas, forced=name != self.more.derived)
         self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(
@@ -106,10 +112,31 @@ class Server:
             except HeadgateError as error:
                 _LOG.error("tenant %s could not be opened: %s", place.name, error)
 
-    def keep_quotas(self, name: str, quotas: Quotas) -> None:
-        """Have other quotas for a tenant, from now on."""
-        self.keys.keep_quotas(name, msgspec.json.encode(quotas))
-        self.quotas[name] = quotas
+    async def _requote(self, tenant: Tenant) -> None:
+        """Have the quotas that whoever runs the service has set since."""
+        name = tenant.name
+        before, wanted = self._asked.get(name), self.keys.quotas.get(name, NO_QUOTAS)
+        # At once: requests that come meanwhile do not do the same.
+        self._asked[name] = wanted
+        if wanted == before:
+            return
+        note = noted("", "set quotas", msgspec.json.encode(wanted).decode())
+        given = wanted
+        try:
+            try:
+                await tenant.requote(given, [note])
+            except StorageError:
+                raise
+            except HeadgateError as error:
+                # Only the index can refuse it, built without leave for filters that are there.
+                _LOG.warning("tenant %s: filters that are there stay allowed: %s", name, error)
+                given = msgspec.structs.replace(wanted, unindexed=True)
+                await tenant.requote(given, [note])
+        except HeadgateError as error:
+            _LOG.error("tenant %s: its quotas could not be set: %s", name, error)
+            self._asked.pop(name, None)
+            return
+        self.quotas[name] = given
         self._buckets.pop(name, None)
 
     async def close(self) -> None:
@@ -183,18 +210,28 @@ class Server:
         self._buckets[name] = left - events, room - size, now
 
 
+def check_format(data: Path) -> None:
+    """Refuse a directory that is none of the service, or of a version that this one cannot read."""
+    try:
+        found = (data / "format").read_text("utf-8", "replace")
+    except OSError:
+        raise StorageError(
+            f"{data} is no data directory of the service: give the one of `headgate serve --data`"
+        ) from None
+    if found != FORMAT:
+        raise StorageError(
+            f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
+            f"{FORMAT.strip()!r}: use the Headgate that wrote it, or a later one"
+        )
+
+
 def make_place(data: Path) -> None:
     """Make a data directory, or make sure that it is one that this version can read."""
     note = data / "format"
     try:
         data.mkdir(parents=True, exist_ok=True)
         if note.exists():
-            found = note.read_text("utf-8", "replace")
-            if found != FORMAT:
-                raise StorageError(
-                    f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
-                    f"{FORMAT.strip()!r}"
-                )
+            check_format(data)
         elif any(data.iterdir()):
             raise StorageError(
                 f"{data} has other files in it: give an empty directory, or one of the service"

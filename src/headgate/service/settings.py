@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from headgate.core.settings import Kind, setting
+from headgate.errors import SubscriptionError
 
 TEXT, LINES = FORMATS = ("text", "json")
 
@@ -83,3 +84,10 @@ class Quotas(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, fro
     """Characters of a filter."""
     unindexed: bool = False
     """Whether filters are taken that must be evaluated for every event."""
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        for name in ("subscriptions", "events_a_second", "bytes_a_second", "filter_length"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SubscriptionError(f"{name} is {value}: give a number above 0, or leave it out")

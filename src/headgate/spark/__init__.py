@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from headgate.spark.frames.match import match, refused, top
     from headgate.spark.frames.what_if import WhatIf, what_if
     from headgate.spark.frames.writing import write_parquet
+    from headgate.spark.service.source import register_source
 
 _HOMES = {
-    "Backtest": "backtest",
-    "Compiled": "compile",
-    "EachBatch": "batches",
-    "WhatIf": "what_if",
-    "backtest": "backtest",
-    "compile": "compile",
-    "each_batch": "batches",
-    "explain": "explain",
-    "match": "match",
-    "refused": "match",
-    "top": "match",
-    "what_if": "what_if",
-    "write_parquet": "writing",
+    "Backtest": "frames.backtest",
+    "Compiled": "frames.compile",
+    "EachBatch": "frames.batches",
+    "WhatIf": "frames.what_if",
+    "backtest": "frames.backtest",
+    "compile": "frames.compile",
+    "each_batch": "frames.batches",
+    "explain": "frames.explain",
+    "match": "frames.match",
+    "refused": "frames.match",
+    "register_source": "service.source",
+    "top": "frames.match",
+    "what_if": "frames.what_if",
+    "write_parquet": "frames.writing",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "explain",
     "match",
     "refused",
+    "register_source",
     "top",
     "what_if",
     "write_parquet",
@@ -57,5 +60,5 @@ def __getattr__(name: str) -> Any:
     """Load what is public when it is first used: the rooms below are loaded without pyspark, too."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"headgate.spark.frames.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"headgate.spark.{_HOMES[name]}"), name)
     return globals().setdefault(name, found)

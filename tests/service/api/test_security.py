@@ -12,6 +12,7 @@ import pytest
 
 from headgate.service.api.openapi import document, problems_of
 from headgate.service.api.operation import OPERATIONS
+from tests.cli.running import Command
 from tests.service.api.serving import Api, serving
 
 if TYPE_CHECKING:
@@ -105,13 +106,30 @@ def test_tenants_do_not_see_each_other(keyed: Keyed) -> None:
     assert keyed.admin.split("_")[1] in {each["key"] for each in page["items"]}
 
 
-def test_quotas(keyed: Keyed) -> None:
+def test_quotas(keyed: Keyed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are set where the data are, and the service takes them while it runs; tenants only read them."""
+    command, place = Command(monkeypatch, capsys), keyed.api.server.settings.place
+
     def api(method: str, path: str, body: Any = None) -> Any:
         return keyed.api(method, path, body, key=keyed.other)
 
+    def set_quotas(*said: str) -> dict[str, Any]:
+        done = command("service", "quotas", "--data", place, "--tenant", "two", "--json", *said)
+        assert done.code == 0, done.err
+        return done.json
+
+    def wait_for(wanted: dict[str, Any]) -> None:
+        until = time.monotonic() + 20
+        while api("GET", "/v1/quotas").json != wanted:
+            assert time.monotonic() < until, api("GET", "/v1/quotas").json
+            time.sleep(0.02)
+
+    assert api("PUT", "/v1/quotas", {"subscriptions": 10**6}).status == 405
     whole = {"subscriptions": 2, "filter_length": 30, "events_a_second": 1000.0}
-    assert api("PUT", "/v1/quotas", whole).status == 200
-    assert api("GET", "/v1/quotas").json == whole
+    given = ["--subscriptions", "2", "--filter-length", "30", "--events-a-second", "1000"]
+    assert set_quotas(*given) == whole
+    wait_for(whole)
+    assert keyed.api("GET", "/v1/quotas", key=keyed.admin).json == {}
     for name in ("q1", "q2"):
         assert api("PUT", f"/v1/subscriptions/{name}", {"filter": "q = 1"}).status == 201
     third = api("POST", "/v1/subscriptions", {"filter": "q = 1"})
@@ -128,13 +146,19 @@ def test_quotas(keyed: Keyed) -> None:
     assert api("PUT", "/v1/subscriptions/q1", unindexed).status == 422
     report = api("POST", "/v1/filters:validate", {"filters": [unindexed]}).json["filters"][0]
     assert (report["valid"], report["unindexed"]) == (False, True)
-    assert api("PUT", "/v1/quotas", {"unindexed": True}).status == 200
+    assert set_quotas("--clear", "--unindexed") == {"unindexed": True}
+    wait_for({"unindexed": True})
     assert api("PUT", "/v1/subscriptions/q1", unindexed).status == 200
     assert api("GET", "/v1/subscriptions/q1").json["unindexed"] is True
-    refused = api("PUT", "/v1/quotas", {})
-    assert (refused.status, "q1" in refused.detail) == (422, True)
-    assert api("PUT", "/v1/quotas", {"subscriptions": 0, "unindexed": True}).status == 422
-    assert api("PUT", "/v1/quotas", {"unindexed": True, "events_a_second": 2.0}).status == 200
+    # A filter that is there stays, and with it the leave to have it.
+    assert set_quotas("--no-unindexed", "--events-a-second", "2") == {"events_a_second": 2.0}
+    wait_for({"unindexed": True, "events_a_second": 2.0})
+    refused = command("service", "quotas", "--data", place, "--tenant", "two", "--subscriptions", "0")
+    assert refused.complaint == "subscriptions is 0: give a number above 0, or leave it out"
+    told = command("service", "quotas", "--data", place, "--tenant", "two").out
+    assert "subscriptions: no limit\nevents_a_second: 2.0\n" in told
+    noted = api("GET", "/v1/audit?search=quotas").json["items"]
+    assert [each["action"] for each in noted] == ["set quotas"] * 3
     statuses = [api("POST", "/v1/events", {"q": 1}).status for _ in range(8)]
     assert statuses[0] == 200
     assert 429 in statuses

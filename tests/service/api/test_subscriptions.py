@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.service.api.serving import Api, serving
+from tests.service.api.serving import Api, Got, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +58,31 @@ def test_a_life(api: Api) -> None:
     assert api("PUT", "/v1/subscriptions/life", {"filter": "life = 4"}, If_Match="*").status == 412
     assert api("PUT", "/v1/subscriptions/life", {"filter": "life = 4"}, If_None_Match="*").status == 201
     assert api.publish({"life": 4}) == [["life"]]
+
+
+def test_of_two_who_replace_the_same_one_fails(tmp_path: Path) -> None:
+    """Also if the index must be built anew for each of them, which takes a while."""
+    filters = [{"filter": "//a", "dialect": "xpath"}, {"filter": "//b", "dialect": "xpath"}]
+    with serving(tmp_path / "data") as api:
+        tag = api("PUT", "/v1/subscriptions/one", {"filter": "a = 1"}).headers["etag"]
+        together = threading.Barrier(2)
+
+        def replace(said: dict[str, Any], **headers: str) -> Got:
+            together.wait()
+            return api("PUT", "/v1/subscriptions/one", said, **headers)
+
+        with ThreadPoolExecutor(2) as pool:
+            got = list(pool.map(lambda said: replace(said, If_Match=tag), filters))
+            assert sorted(each.status for each in got) == [200, 412]
+            late = next(each for each in got if each.status == 412)
+            assert "is not as you know it: it has revision" in late.detail
+            kept = next(said for said, each in zip(filters, got, strict=True) if each.status == 200)
+            assert api("GET", "/v1/subscriptions/one").json["filter"] == kept["filter"]
+            made = [{**said, "filter": "ASK { ?x <urn:a> 1 }", "dialect": "sparql"} for said in filters]
+            got = list(
+                pool.map(lambda said: api("PUT", "/v1/subscriptions/new", said, If_None_Match="*"), made)
+            )
+            assert sorted(each.status for each in got) == [201, 412]
 
 
 REFUSED: list[tuple[Any, int, str]] = [

@@ -6,6 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import pytest
 from standardwebhooks import Webhook as Standard
 
@@ -15,6 +16,8 @@ from tests.service.delivery.serving import Endpoint, Service
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.service.servers import Served, Servers
 
 
 @pytest.fixture(scope="module")
@@ -184,3 +187,49 @@ def test_a_sink_is_a_webhook_and_a_restart_goes_on_from_the_cursor(
     assert _positions(endpoint.wait(before + 1))[before:] == [second]
     _until(lambda: service.get("/v1/consumers/sink:s1")["cursor"] == second)
     service.stop()
+
+
+def test_dead_letters_are_tried_again_also_after_a_kill(servers: Servers, tmp_path: Path) -> None:
+    """Whoever asked for it was answered: it is done, by whichever process."""
+    settings: dict[str, Any] = {"private_webhooks": True, "retry": 0.001}
+    server = servers.start(tmp_path / "data", **settings)
+    status = 500
+
+    def answer(_: int) -> int:
+        if not status:
+            # It was sent, and nothing is noted of it.
+            server.kill()
+        return status or 500
+
+    endpoint = Endpoint(answer)
+    letters = "/v1/consumers/hook/dead-letters"
+
+    def left(server: Served) -> list[int]:
+        return [each["cursor"] for each in server.ask("GET", letters)["items"]]
+
+    server.ask("PUT", "/v1/consumers/hook", {"url": endpoint.url, "attempts": 1})
+    server.ask("PUT", "/v1/subscriptions/all", {"filter": "true", "consumer": "hook"})
+    server.ask("POST", "/v1/events", [{"id": f"e{number}"} for number in range(3)])
+    _until(lambda: left(server) == [1, 2, 3])
+    status = 0
+    assert server.ask("POST", f"{letters}:replay", {"cursors": [1, 3]}) == {"replayed": 2}
+    endpoint.wait(4)
+    status = 200
+    again = servers.start(tmp_path / "data", **settings)
+    _until(lambda: left(again) == [2])
+    assert [json.loads(body)["id"] for _, body in endpoint.got[3:]] == ["e0", "e0", "e2"]
+    # One that fails once more stays, and is not tried by itself.
+    status = 500
+    again.ask("POST", f"{letters}:replay", {})
+    endpoint.wait(7)
+    reading = apsw.Connection(str(tmp_path / "data" / "tenants" / "default" / "store.db"))
+    _until(lambda: not any(reading.execute("SELECT 1 FROM dead_letters WHERE again")))
+    reading.close()
+    again.stop()
+    status = 200
+    third = servers.start(tmp_path / "data", **settings)
+    third.ask("POST", "/v1/events", {"id": "last"})
+    assert [json.loads(body)["id"] for _, body in endpoint.wait(8)[6:]] == ["e1", "last"]
+    assert left(third) == [2]
+    third.stop()
+    endpoint.close()

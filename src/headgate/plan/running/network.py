@@ -51,6 +51,8 @@ class Network(NamedTuple):
     before: Plan
     plan: Plan
     about: Mapping[str, Any]
+    sizes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    """The rows and bytes that each view gives for an event; plans of the first version lack them."""
 
     def views(self) -> pa.Table:
         """Return a row for each view: how it is fed, and what that is like.
@@ -106,6 +108,8 @@ class Network(NamedTuple):
         for name, part in (("rewritings", self.rewritings._asdict()), ("costs", self.costs._asdict())):
             arrays |= {f"{name}_{field}": array for field, array in part.items()}
         arrays |= {f"capacities_{field}": array for field, array in capacities.items()}
+        if self.sizes is not None:
+            arrays["view_rows"], arrays["view_bytes"] = self.sizes
         for name, pool in (("filter", self.filters), ("site", self.sites)):
             arrays[f"{name}_offsets"], arrays[f"{name}_data"] = pool
         found = measures(self.plan, self.rewritings, self.costs)
@@ -126,7 +130,10 @@ class Network(NamedTuple):
         snapshot = open_snapshot(place_of(path), ROOM, verify=verify)
         found, about = snapshot.arrays, dict(snapshot.about)
         if about.pop("layout", None) != LAYOUT:
-            raise SnapshotError(f"snapshot {path} has another layout than {LAYOUT}: plan it again")
+            raise SnapshotError(
+                f"snapshot {path} has another layout of the plan than this Headgate reads: plan it again "
+                "(headgate plan), or use the Headgate that wrote it"
+            )
         bounds = {name: _bound(value) for name, value in about.pop("source").items()}
         given = {name: found[f"capacities_{name}"] for name in Capacities._fields if name not in _SCALARS}
         capacities: dict[str, Any] = {**given, **bounds}
@@ -140,6 +147,7 @@ class Network(NamedTuple):
             Plan(found["before"]),
             Plan(found["chosen"]),
             about,
+            (found["view_rows"], found["view_bytes"]) if "view_rows" in found else None,
         )
 
 

@@ -103,6 +103,16 @@ class Settings:
         if type(self.threads) is not int or not 1 <= self.threads <= MOST_THREADS:
             raise PlanError(f"threads is {self.threads!r}: give a whole number from 1 to {MOST_THREADS:,}")
 
+    def told(self) -> dict[str, Any]:
+        """Return the numbers for JSON, which has no infinity."""
+        given = {name: getattr(self, name) for name in _NUMBERS}
+        return {name: None if value is None or math.isinf(value) else value for name, value in given.items()}
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> Settings:
+        """Read what was told."""
+        return cls(**{name: value for name, value in told.items() if value is not None})
+
     @classmethod
     def of(cls, rewritings: int, asked: Mapping[str, Any]) -> Settings:
         """Return what is asked, with `rewritings` for each view at most; what is None is as by default."""
@@ -218,6 +228,7 @@ def make_network(
         "before": {"utilization": before.utilization, "latency": before.latency},
         "after": {"utilization": after.utilization, "latency": after.latency},
         "relax": settings.relax,
+        "settings": settings.told(),
         "trace": [[round(each.seconds, 4), each.latency] for each in improved.trace],
         "seconds": {name: round(spent, 3) for name, spent in seconds.items()},
     }
@@ -231,6 +242,7 @@ def make_network(
         solution.plan,
         improved.plan,
         told,
+        (given.rows, given.bytes),
     )
     return PlannedNetwork(network, found, solution, improved, seconds)
 

@@ -60,7 +60,8 @@ class Base:
         snapshot = open_snapshot(path, ROOM, verify=verify)
         if snapshot.about.get("layout") != LAYOUT:
             raise SnapshotError(
-                f"snapshot {path} has another layout of boxes than this Headgate reads: compile it again"
+                f"snapshot {path} has another layout of boxes than this Headgate reads: "
+                "write it again, or use the Headgate that wrote it"
             )
         boxes = Boxes(**{name: snapshot.arrays[name] for name in Boxes._fields})
         return cls(Ids.from_arrays(snapshot.arrays), tuple(snapshot.about["dimensions"]), boxes)

@@ -147,6 +147,7 @@ def _opened(path: Path, room: str, what: str, *, verify: bool) -> Snapshot:
     snapshot = open_snapshot(path, room, verify=verify)
     if snapshot.about.get("layout") != LAYOUT:
         raise SnapshotError(
-            f"snapshot {path} has another layout of {what} than this Headgate reads: compile it again"
+            f"snapshot {path} has another layout of {what} than this Headgate reads: "
+            "compile it again (headgate compile), or use the Headgate that wrote it"
         )
     return snapshot

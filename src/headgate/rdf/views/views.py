@@ -247,6 +247,15 @@ class RdfViews(ArrayViews):
         """Say in lines how a view is computed from others."""
         return self.rewriting(view, inputs).lines()
 
+    def pack(self, result: Solutions) -> list[tuple[Term, ...]] | None:
+        """Return the bindings, in one order."""
+        return sorted(result.rows) or None
+
+    def unpack(self, view: int, packed: Any) -> Solutions:
+        """Return the result of a view that was packed."""
+        names = tuple(sorted(self.patterns[view].variables))
+        return Solutions(names, frozenset(tuple(row) for row in packed or ()))
+
     def size(self, result: Solutions) -> tuple[int, int]:
         """Count the rows, and the bytes of their terms with a separator behind each."""
         return len(result.rows), sum(len(term.encode()) + 1 for row in result.rows for term in row)

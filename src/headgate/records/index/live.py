@@ -80,8 +80,8 @@ class Base(FrozenBase):
         arrays = snapshot.arrays
         if snapshot.about.get("layout") != LAYOUT:
             raise SnapshotError(
-                f"snapshot {path} has an older layout of the record index than this Headgate reads: "
-                "compile it again"
+                f"snapshot {path} has another layout of the record index than this Headgate reads: compile "
+                "it again (headgate compile), or use the Headgate that wrote it"
             )
         built = BuiltIndex(
             RecordArrays(**{name: arrays[name] for name in RecordArrays._fields}),

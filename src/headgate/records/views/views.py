@@ -8,7 +8,8 @@ A view is a filter. What it gives for an event depends on what is sent between s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import datetime as dt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -41,6 +42,25 @@ ROW = "row"
 KEY = "key"
 MAX_CLAUSES = 64
 """Clauses of a view that takes part in a plan: one word."""
+
+
+class Rewriting(NamedTuple):
+    """Events that inputs give, of which some clauses must be tested again."""
+
+    left: tuple[Expression, ...]
+    mark: str
+    """Of the names that these clauses have."""
+
+    def run(self, results: Sequence[Given]) -> Given:
+        """Compute what the view gives from what its inputs give for one event."""
+        if any(each is None for each in results):
+            return None
+        given = results[0]
+        if isinstance(given, Event):
+            flat = given.attributes_as(self.mark)
+            if not all(matches(one, flat) for one in self.left):
+                return None
+        return given
 
 
 class RecordViews(ArrayViews):
@@ -112,17 +132,28 @@ class RecordViews(ArrayViews):
             return None
         return event if self.carries == ROW else event.id
 
+    def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
+        """Make what computes a view from others; refuses inputs that do not cover it."""
+        return Rewriting(tuple(one.expression for one in self._left(view, inputs)), self._mark)
+
     def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Given]) -> Given:
         """Compute what a view gives from what others give for the same event."""
-        left = self._left(view, inputs)
-        if any(each is None for each in results):
-            return None
-        given = results[0]
-        if isinstance(given, Event):
-            flat = given.attributes_as(self._mark)
-            if not all(matches(one.expression, flat) for one in left):
-                return None
-        return given
+        return self.rewriting(view, inputs).run(results)
+
+    def pack(self, result: Given) -> Any:
+        """Return an event as its id, data and time, or an id as it is."""
+        if isinstance(result, Event):
+            return [result.id, result.data, None if result.time is None else result.time.isoformat()]
+        return result
+
+    def unpack(self, view: int, packed: Any) -> Given:
+        """Return the result of a view that was packed."""
+        del view
+        if self.carries == KEY or packed is None:
+            given: Given = packed
+            return given
+        identity, data, time = packed
+        return Event(identity, data, None if time is None else dt.datetime.fromisoformat(time))
 
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others."""

@@ -133,33 +133,16 @@ def _moment(micros: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(micros / 1e6, dt.UTC)
 
 
-@operation("GET", "/v1/quotas", "Read what this tenant may use.", READ, {200: Quotas})
+@operation(
+    "GET",
+    "/v1/quotas",
+    "Read what this tenant may use; only who runs the service sets it, by `headgate service quotas`.",
+    READ,
+    {200: Quotas},
+)
 async def read_quotas(call: Call) -> Answer:
     """Read the quotas."""
     return Answer(call.tenant.quotas)
-
-
-@operation(
-    "PUT",
-    "/v1/quotas",
-    "Set what this tenant may use; what is left out has no limit.",
-    ADMIN,
-    {200: Quotas},
-    body=Quotas,
-    problems=(400, 409, 507),
-    example=in_json('{"subscriptions": 100000, "events_a_second": 5000}'),
-)
-async def put_quotas(call: Call) -> Answer:
-    """Set the quotas."""
-    said = call.said(Quotas)
-    for name in ("subscriptions", "events_a_second", "bytes_a_second", "filter_length"):
-        value = getattr(said, name)
-        if value is not None and value <= 0:
-            raise Problem(f"{name} is {value}: give a number above 0, or leave it out", 422)
-    note = noted(call.key.id, "put quotas", msgspec.json.encode(said).decode())
-    await call.tenant.requote(said, [note])
-    await asyncio.to_thread(call.server.keep_quotas, call.key.tenant, said)
-    return Answer(said)
 
 
 class AuditEntry(msgspec.Struct, kw_only=True):

@@ -58,12 +58,13 @@ def make_app(server: Server) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
+        await server.more.close()
         await server.close()
 
     return Starlette(
         routes=[
             Route(each.path, _endpoint(server, each), methods=[each.method], name=each.name)
-            for each in OPERATIONS
+            for each in (*OPERATIONS, *server.more.operations)
         ]
         + [WebSocketRoute("/v1/consumers/{id}/socket", socket_of(server), name="socket")],
         exception_handlers={404: _not_found, 405: _not_found, Exception: _failed},

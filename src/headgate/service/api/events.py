@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from headgate.service.storage.log import Write
     from headgate.service.tenant.matcher import Published
 
+_LARGE = 8 << 20
+"""Bytes of events after which a page ends."""
+
 
 class PublishQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How events are taken."""
@@ -66,6 +69,8 @@ class KeptEvents(msgspec.Struct, kw_only=True):
     first: int
     """The cursor of the first event that is still kept."""
     last: int
+    log: str
+    """Which log it is: another one after a restore. Cursors of one mean nothing in another."""
 
 
 class EventsQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -167,21 +172,28 @@ async def list_events(call: Call) -> Answer:
     query = call.query(EventsQuery)
     if not 1 <= query.limit <= 1_000:
         raise Problem(f"limit is {query.limit}: give 1 to 1000", 400)
-    log = call.tenant.store.log
-    bounds = log.bounds()
-    after = query.after
-    if query.id is not None:
-        items = _find(call, query.id)
-        return Answer(KeptEvents(items=items, next=None, first=bounds.first, last=bounds.last))
+    items, full = ([*_find(call, query.id)], False) if query.id is not None else _page(call, query)
+    more = str(items[-1].cursor) if full else None
+    # After they were read: who sees that nothing after its cursor is forgotten has all of them.
+    first, last = call.tenant.store.log.bounds()
+    return Answer(KeptEvents(items=items, next=more, first=first, last=last, log=call.tenant.store.identity))
+
+
+def _page(call: Call, query: EventsQuery) -> tuple[list[KeptEvent], bool]:
+    """Read events; tells, too, whether there may be more."""
+    log, after = call.tenant.store.log, query.after
     if query.since is not None:
         after = max(after, log.at_time(int(query.since * 1e6)) - 1)
-    items = []
+    items: list[KeptEvent] = []
+    size = 0
     for block in log.read(after + 1, query.limit):
         for row, (position, text) in enumerate(block):
-            if position > after and len(items) < query.limit:
+            if position > after:
                 items.append(_kept(call, block, row, position, text))
-    more = str(items[-1].cursor) if len(items) == query.limit else None
-    return Answer(KeptEvents(items=items, next=more, first=bounds.first, last=bounds.last))
+                size += len(text)
+                if len(items) == query.limit or size >= _LARGE:
+                    return items, True
+    return items, False
 
 
 @operation(

@@ -223,7 +223,8 @@ async def replay_dead_letters(call: Call) -> Answer:
             f"the webhook of consumer {state.id!r} is not called: give it a `url`, and `enabled` true"
         )
     positions = _positions(call, state.id, said.cursors)
-    call.dispatcher.spawn(call.dispatcher.replay_letters(state, positions))
+    await call.tenant.write(stored_consumers.replay(state.id, positions))
+    call.dispatcher.replay_letters(state)
     return Answer(Replayed(replayed=len(positions)), 202)
 
 

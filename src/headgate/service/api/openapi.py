@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import http
 import re
@@ -17,6 +16,8 @@ from headgate.service.api.page import PAGE, SCRIPT, STYLE
 from headgate.service.problems import MEDIA_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headgate.service.api.operation import Operation
 
 HTML = "text/html; charset=utf-8"
@@ -50,15 +51,14 @@ _HEADERS = {
 }
 
 
-@functools.cache
-def document() -> bytes:
+def document(operations: Sequence[Operation] = OPERATIONS) -> bytes:
     """Write the OpenAPI document."""
-    kinds = [each for asked in OPERATIONS for each in (asked.body, asked.query, *asked.answers.values())]
+    kinds = [each for asked in operations for each in (asked.body, asked.query, *asked.answers.values())]
     given = [each for each in kinds if each is not None]
     schemas, components = msgspec.json.schema_components(given, ref_template=_REF)
     known = iter(schemas)
     paths: dict[str, dict[str, Any]] = {}
-    for asked in OPERATIONS:
+    for asked in operations:
         body = next(known) if asked.body is not None else None
         query = next(known) if asked.query is not None else None
         answers = {
@@ -185,8 +185,7 @@ def _headers(asked: Operation) -> list[dict[str, Any]]:
 )
 async def read_openapi(call: Call) -> Answer:
     """Read the description of the API."""
-    del call
-    return Answer(document())
+    return Answer(document((*OPERATIONS, *call.server.more.operations)))
 
 
 @operation(

@@ -147,13 +147,15 @@ def operation(
     summary: str,
     scope: Scope,
     answers: Mapping[int, Any],
+    *,
+    among: list[Operation] = OPERATIONS,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
     """Make a function an operation; its name is the operation's."""
 
     def made(handler: Handler) -> Handler:
         name = getattr(handler, "__name__", "").rstrip("_")
-        OPERATIONS.append(Operation(method, path, name, summary, scope, handler, answers, **more))
+        among.append(Operation(method, path, name, summary, scope, handler, answers, **more))
         return handler
 
     return made

@@ -148,6 +148,7 @@ class Dispatcher:
             from headgate.service.delivery.webhook import Webhook
 
             state.webhook = Webhook(self, state)
+            self.replay_letters(state)
 
     def disable(self, state: State, reason: str) -> None:
         """Call a webhook no more, until a client says so."""
@@ -324,19 +325,29 @@ class Dispatcher:
         found = part.deliveries[0] if part.deliveries else None
         return found if found is not None and found.position == position else None
 
-    async def replay_letters(self, state: State, positions: list[int]) -> None:
-        """Try dead letters again, each once more; what is delivered is a dead letter no more."""
+    def replay_letters(self, state: State) -> None:
+        """Try the dead letters again that are marked for it, if that is not being done."""
+        if state.called and not state.replaying and not self._closed:
+            state.replaying = True
+            self.spawn(self._replay_letters(state))
+
+    async def _replay_letters(self, state: State) -> None:
+        """Try each once more; what is delivered is a dead letter no more. The rest waits for a restart."""
         from headgate.service.delivery.webhook import attempt
 
-        for position in positions:
-            delivery = await self.event_for(state, position)
-            if delivery is None or not state.called:
-                continue
-            outcome = await attempt(self, state, delivery)
-            if outcome.reason is None:
-                try:
-                    await self.tenant.write(stored_consumers.unbury(state.id, [position]))
-                except HeadgateError as error:
-                    _LOG.error(
-                        "consumer %s: dead letter %d could not be dropped: %s", state.id, position, error
-                    )
+        stored = self.tenant.store.consumers
+        try:
+            while self.states.get(state.id) is state and state.called:
+                position = stored.next_replay(state.id)
+                if position is None:
+                    return
+                delivery = await self.event_for(state, position)
+                outcome = None if delivery is None else await attempt(self, state, delivery)
+                done = outcome is not None and outcome.reason is None
+                # Together with nothing else: what was sent and is not noted is sent again after a crash.
+                change = stored_consumers.unbury if done else stored_consumers.tried
+                await self.tenant.write(change(state.id, [position]))
+        except HeadgateError as error:
+            _LOG.error("consumer %s: dead letters are not tried any further: %s", state.id, error)
+        finally:
+            state.replaying = False

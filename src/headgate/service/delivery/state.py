@@ -31,6 +31,8 @@ class State:
         self.listeners: set[Listener] = set()
         self.breaker = Breaker(retry)
         self.webhook: Webhook | None = None
+        self.replaying = False
+        """Whether its dead letters are being tried again."""
         self.reason: str | None = None
         """Why its webhook is not called any more, or what it failed with last."""
         self.told(stored)

@@ -15,8 +15,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from headgate.errors import SubscriptionError
 from headgate.service.problems import Forbidden, Problem
+from headgate.service.settings import Quotas
 from headgate.service.storage.database import Database, telling
 from headgate.service.storage.schema import SERVER
 
@@ -58,13 +61,15 @@ class Keys:
         data.mkdir(parents=True, exist_ok=True)
         self.database = Database(data / FILE, SERVER)
         self._seen: dict[str, tuple[Key, bytes]] = {}
+        self.quotas: dict[str, Quotas] = {}
+        """What tenants may use, as whoever runs the service said last."""
         self._version = -1
         self._next = 0.0
         self._guard = threading.Lock()
         self._read()
 
     def _read(self) -> None:
-        """Read all keys again, if another process has changed the file."""
+        """Read all keys and quotas again, if another process has changed the file."""
         now = time.monotonic()
         if now < self._next and self._version >= 0:
             return
@@ -77,6 +82,8 @@ class Keys:
             row[0]: (Key(row[0], row[1], frozenset(row[2].split()), row[3], row[4], row[5]), row[6])
             for row in rows
         }
+        found = self.database.rows("SELECT id, quotas FROM tenants")
+        self.quotas = {name: msgspec.json.decode(said, type=Quotas) for name, said in found}
         self._version = version
 
     def __len__(self) -> int:
@@ -132,14 +139,16 @@ class Keys:
             raise Problem("the key has expired: ask for another one", 401)
         return key
 
-    def keep_quotas(self, tenant: str, quotas: bytes) -> None:
-        """Keep the quotas of a tenant."""
+    def keep_quotas(self, tenant: str, quotas: Quotas) -> None:
+        """Keep the quotas of a tenant; a service that runs takes them with its next request."""
+        quotas.check()
         with self._guard, telling(self.database.path), self.database.writer:
             self.database.writer.execute(
                 "INSERT INTO tenants VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET quotas = "
                 "excluded.quotas",
-                (tenant, time.time_ns() // 1_000, quotas),
+                (tenant, time.time_ns() // 1_000, msgspec.json.encode(quotas)),
             )
+        self._version = -1
 
     def note(self, key: Key, action: str, what: str) -> None:
         """Write down who did what."""

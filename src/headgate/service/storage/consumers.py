@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headgate.service.storage.log import Write
 
 _FIELDS = "id, number, revision, cursor, body"
+_LETTER = "consumer, position, time, attempts, reason"
 _BODY = msgspec.json.Decoder(ConsumerBody)
 _PASSED = "passed:"
 _KEPT_ATTEMPTS = 100
@@ -86,8 +87,15 @@ class Consumers:
 
     def dead_letters(self, consumer: str, after: int, most: int) -> list[DeadLetter]:
         """List what could not be delivered to a consumer, in order."""
-        query = "SELECT * FROM dead_letters WHERE consumer = ? AND position > ? ORDER BY position LIMIT ?"
+        wanted = "consumer = ? AND position > ? ORDER BY position LIMIT ?"
+        query = f"SELECT {_LETTER} FROM dead_letters WHERE {wanted}"
         return [DeadLetter(*row) for row in self._database.rows(query, consumer, after, most)]
+
+    def next_replay(self, consumer: str) -> int | None:
+        """Return the position of the first dead letter that is to be tried again, if there is one."""
+        query = "SELECT position FROM dead_letters WHERE consumer = ? AND again ORDER BY position LIMIT 1"
+        found = self._database.row(query, consumer)
+        return None if found is None else int(found[0])
 
     def passed(self) -> dict[str, int]:
         """Count by consumer the events that were forgotten before they were delivered."""
@@ -170,7 +178,7 @@ def bury(letters: list[DeadLetter]) -> Write:
     """Keep dead letters."""
 
     def write(writer: apsw.Connection) -> None:
-        writer.executemany("INSERT OR REPLACE INTO dead_letters VALUES (?, ?, ?, ?, ?)", letters)
+        writer.executemany(f"INSERT OR REPLACE INTO dead_letters ({_LETTER}) VALUES (?, ?, ?, ?, ?)", letters)
 
     return write
 
@@ -182,6 +190,26 @@ def unbury(consumer: str, positions: list[int]) -> Write:
         writer.executemany(
             "DELETE FROM dead_letters WHERE consumer = ? AND position = ?",
             ((consumer, position) for position in positions),
+        )
+
+    return write
+
+
+def replay(consumer: str, positions: list[int]) -> Write:
+    """Have dead letters tried again."""
+    return _mark(consumer, positions, 1)
+
+
+def tried(consumer: str, positions: list[int]) -> Write:
+    """Have dead letters not tried again any more."""
+    return _mark(consumer, positions, 0)
+
+
+def _mark(consumer: str, positions: list[int], again: int) -> Write:
+    def write(writer: apsw.Connection) -> None:
+        writer.executemany(
+            "UPDATE dead_letters SET again = ? WHERE consumer = ? AND position = ?",
+            ((again, consumer, position) for position in positions),
         )
 
     return write

@@ -1,7 +1,8 @@
 """One SQLite file: one connection that writes, connections that read, and what its errors mean.
 
-A commit is on disk when it returns (`synchronous=FULL`). The write-ahead log is used again from its start
-after each checkpoint and never cut: growing a file costs more than writing to it.
+A commit is on disk when it returns (`synchronous=FULL`), unless the file is not forced: then a kill
+loses nothing, and a loss of power may lose the last commits, and never a part of one. The write-ahead log is
+used again from its start after each checkpoint and never cut: growing a file costs more than writing to it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ class Database:
     """A file that one process has open. Its writer belongs to one thread; readers are one for each thread."""
 
     def __init__(
-        self, path: Path, layout: Layout = TENANT, *, vfs: str | None = None, create: bool = True
+        self,
+        path: Path,
+        layout: Layout = TENANT,
+        *,
+        vfs: str | None = None,
+        create: bool = True,
+        forced: bool = True,
     ) -> None:
         self.path = path
         self._layout = layout
@@ -44,7 +51,7 @@ class Database:
             self.writer = self._open(flags)
             self.writer.pragma("page_size", 8_192)
             self.writer.pragma("journal_mode", "wal")
-            self.writer.pragma("synchronous", "full")
+            self.writer.pragma("synchronous", "full" if forced else "normal")
             self.writer.pragma("wal_autocheckpoint", _PAGES)
             self.writer.pragma("journal_size_limit", -1)
             self._check_format()

@@ -46,9 +46,10 @@ CREATE TABLE consumers (
     id TEXT PRIMARY KEY, number INTEGER NOT NULL UNIQUE, revision INTEGER NOT NULL,
     cursor INTEGER NOT NULL, body BLOB NOT NULL
 ) WITHOUT ROWID;
+-- `again`: it is to be tried once more.
 CREATE TABLE dead_letters (
     consumer TEXT NOT NULL, position INTEGER NOT NULL, time INTEGER NOT NULL, attempts INTEGER NOT NULL,
-    reason TEXT NOT NULL, PRIMARY KEY (consumer, position)
+    reason TEXT NOT NULL, again INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (consumer, position)
 ) WITHOUT ROWID;
 CREATE TABLE attempts (
     number INTEGER PRIMARY KEY, consumer TEXT NOT NULL, position INTEGER NOT NULL, time INTEGER NOT NULL,
@@ -88,7 +89,7 @@ CREATE TABLE audit (
 );
 """
 
-TENANT = Layout(1, _TENANT, {})
+TENANT = Layout(2, _TENANT, {1: "ALTER TABLE dead_letters ADD COLUMN again INTEGER NOT NULL DEFAULT 0"})
 """The file of a tenant."""
 SERVER = Layout(1, _SERVER, {})
 """The file of the server: tenants, keys, and who did what."""

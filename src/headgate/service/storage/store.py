@@ -6,12 +6,13 @@ index/        snapshots of the index, in versions
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING
 
 from headgate.service.storage.answers import Answers
 from headgate.service.storage.audit import Audit
 from headgate.service.storage.consumers import Consumers
-from headgate.service.storage.database import Database
+from headgate.service.storage.database import Database, telling
 from headgate.service.storage.graph import Graph
 from headgate.service.storage.log import SqliteLog
 from headgate.service.storage.subscriptions import Subscriptions
@@ -25,22 +26,27 @@ if TYPE_CHECKING:
 
 FILE = "store.db"
 INDEX = "index"
-_REBUILD = "rebuild"
+_REBUILD, _IDENTITY = "rebuild", "log"
 
 
 class Store:
     """What is kept of one tenant."""
 
-    def __init__(self, place: Path, *, vfs: str | None = None) -> None:
+    def __init__(self, place: Path, *, vfs: str | None = None, forced: bool = True) -> None:
         place.mkdir(parents=True, exist_ok=True)
         self.place = place
-        self.database = Database(place / FILE, vfs=vfs)
+        self.database = Database(place / FILE, vfs=vfs, forced=forced)
         self.log = SqliteLog(self.database)
         self.subscriptions = Subscriptions(self.database)
         self.consumers = Consumers(self.database)
         self.answers = Answers(self.database)
         self.graph = Graph(self.database)
         self.audit = Audit(self.database)
+        if self.setting(_IDENTITY) is None:
+            with telling(self.database.path), self.database.writer as writer:
+                renew(writer)
+        self.identity = str(self.setting(_IDENTITY))
+        """Which log this is; positions in another one, also in one that was restored, mean other events."""
 
     @property
     def index(self) -> Path:
@@ -76,6 +82,11 @@ def is_called(place: Path) -> bool:
         return Consumers(database).any_called()
     finally:
         database.close()
+
+
+def renew(writer: apsw.Connection) -> None:
+    """Make the log another one: events that come now get positions that others may have had."""
+    keep(_IDENTITY, uuid.uuid4().hex)(writer)
 
 
 def keep(name: str, value: object) -> Write:

@@ -6,19 +6,21 @@ under load a commit is shared by hundreds.
 
 from __future__ import annotations
 
-import threading
-from collections import deque
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headgate.errors import HeadgateError, StorageError
+from headgate.service.worker import Worker
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
     from headgate.service.storage.block import Block
     from headgate.service.storage.log import Log, Write
 
+_LOG = logging.getLogger("headgate.service")
 _MOST = 64
 """Entries that are committed together."""
 
@@ -33,47 +35,19 @@ class Entry:
     """Is called by the writer when it is on disk, or could not be put there."""
 
 
-class Writer:
+class Writer(Worker[Entry]):
     """Commits entries in their order, in groups."""
 
     def __init__(self, log: Log, name: str) -> None:
+        super().__init__(f"writer-{name}")
         self._log = log
-        self._entries: deque[Entry] = deque()
-        self._wake = threading.Condition()
-        self._closed = False
-        self.commits = 0
-        """How many groups were committed."""
-        self._thread = threading.Thread(target=self._run, name=f"writer-{name}", daemon=True)
-        self._thread.start()
+        self.start()
 
-    def __len__(self) -> int:
-        """Count the entries that wait."""
-        return len(self._entries)
+    def _take(self, items: deque[Entry]) -> list[Entry]:
+        return [items.popleft() for _ in range(min(_MOST, len(items)))]
 
-    def submit(self, entry: Entry) -> None:
-        """Have an entry committed."""
-        with self._wake:
-            if self._closed:
-                raise StorageError("the service is stopping: nothing more is written")
-            self._entries.append(entry)
-            self._wake.notify()
-
-    def close(self) -> None:
-        """Commit what waits, and end."""
-        with self._wake:
-            self._closed = True
-            self._wake.notify()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._entries and not self._closed:
-                    self._wake.wait()
-                if not self._entries:
-                    return
-                group = [self._entries.popleft() for _ in range(min(_MOST, len(self._entries)))]
-            self._commit(group)
+    def _do(self, items: list[Entry]) -> None:
+        self._commit(items)
 
     def _commit(self, group: list[Entry]) -> None:
         try:
@@ -81,15 +55,21 @@ class Writer:
                 [entry.block for entry in group if entry.block is not None],
                 [write for entry in group for write in entry.writes],
             )
-        except HeadgateError as error:
+        except Exception as error:  # noqa: BLE001 -- others must go on
             # One of them may be at fault, as one that is too large for what is left of a disk.
             if len(group) > 1:
                 for entry in group:
                     self._commit([entry])
                 return
-            failed: HeadgateError | None = error
-        else:
-            failed = None
-            self.commits += 1
+            group[0].done(_told(error))
+            return
         for entry in group:
-            entry.done(failed)
+            entry.done(None)
+
+
+def _told(error: Exception) -> HeadgateError:
+    """Return what is answered for an entry that could not be committed; a defect of ours is logged."""
+    if isinstance(error, HeadgateError):
+        return error
+    _LOG.error("an entry could not be written", exc_info=error)
+    return StorageError("the service could not write this: its log says why")

@@ -12,17 +12,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.errors import EventError, HeadgateError, StorageError
+from headgate.errors import EventError, HeadgateError
 from headgate.service.storage.block import NONE, Block, hash_of
 from headgate.service.storage.writer import Entry
+from headgate.service.worker import Worker
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
@@ -117,7 +118,10 @@ class Matching:
         raise NotImplementedError
 
 
-class Matcher:
+Asked = Publish | Job | Tell
+
+
+class Matcher(Worker[Asked]):
     """Takes events and jobs in order. `settle` is called by the writer's thread, with replies to give."""
 
     def __init__(
@@ -128,82 +132,53 @@ class Matcher:
         settle: Callable[[list[tuple[Reply, Any]], Block | None], None],
         name: str,
     ) -> None:
+        super().__init__(f"matcher-{name}")
         self._tenant = tenant
         self._writer = writer
         self._position = position
         self._settle = settle
-        self._queue: deque[Asked] = deque()
-        self._wake = threading.Condition()
         self._behind = threading.Semaphore(MOST_BEHIND)
-        self._closed = False
         self._failed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"matcher-{name}", daemon=True)
-        self._thread.start()
-
-    def __len__(self) -> int:
-        """Count the requests that wait."""
-        return len(self._queue)
+        self.start()
 
     @property
     def position(self) -> int:
         """Return the position of the last event that was taken."""
         return self._position
 
-    def submit(self, asked: Asked) -> None:
-        """Have events matched and kept, or something else done between them."""
-        with self._wake:
-            if self._closed:
-                raise StorageError("the service is stopping: nothing more is taken")
-            self._queue.append(asked)
-            self._wake.notify()
-
-    def close(self) -> None:
-        """Do what waits, and end."""
-        with self._wake:
-            self._closed = True
-            self._wake.notify()
-        self._thread.join()
-
     # In the matcher's thread
 
-    def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._queue and not self._closed:
-                    self._wake.wait()
-                if not self._queue:
-                    return
-                asked = self._take()
-            # When the writer is slow, requests wait in the queue, where they are counted.
-            self._behind.acquire()
-            if self._failed.is_set():
-                self._failed.clear()
-                self._tenant.recover()
-            group = _Group()
-            try:
-                self._do(asked, group)
-            except Exception as error:  # noqa: BLE001 -- others must go on
-                # A defect of ours: this request fails, the index is opened again, and all others go on.
-                _LOG.exception("a request could not be matched")
-                self._failed.set()
-                group = _Group(replies=[(each.reply, error) for each in asked])
-            self._hand_on(group)
-
-    def _take(self) -> list[Asked]:
+    def _take(self, items: deque[Asked]) -> list[Asked]:
         """Take one job, or requests with events until the next job."""
-        first = self._queue.popleft()
+        first = items.popleft()
         if not isinstance(first, Publish):
             return [first]
         found: list[Asked] = [first]
         events = len(first.events)
-        while self._queue and isinstance(self._queue[0], Publish):
-            events += len(self._queue[0].events)
+        while items and isinstance(items[0], Publish):
+            events += len(items[0].events)
             if events > MOST_EVENTS:
                 break
-            found.append(self._queue.popleft())
+            found.append(items.popleft())
         return found
 
-    def _do(self, asked: list[Asked], group: _Group) -> None:
+    def _do(self, items: list[Asked]) -> None:
+        # When the writer is slow, requests wait in the queue, where they are counted.
+        self._behind.acquire()
+        group = _Group()
+        try:
+            if self._failed.is_set():
+                self._tenant.recover()
+                self._failed.clear()
+            self._answer(items, group)
+        except Exception as error:  # noqa: BLE001 -- others must go on
+            # A defect of ours, or an index that cannot be opened: these requests fail, and all others go on.
+            _LOG.exception("a request could not be matched")
+            self._failed.set()
+            group = _Group(replies=[(each.reply, error) for each in items])
+        self._hand_on(group)
+
+    def _answer(self, asked: list[Asked], group: _Group) -> None:
         now = time.time_ns() // 1_000
         first = asked[0]
         if isinstance(first, Job):
@@ -287,9 +262,6 @@ class Matcher:
             self._settle([(reply, error) for reply, _ in group.replies], None)
 
         self._writer.submit(Entry(group.block, group.writes, done))
-
-
-Asked = Publish | Job | Tell
 
 
 def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:

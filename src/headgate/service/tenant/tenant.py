@@ -121,10 +121,10 @@ class Tenant(Matching):
         """The position of the last event that is on disk."""
 
     @classmethod
-    async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS) -> Tenant:
-        """Open what is kept in a directory, or begin there."""
+    async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS, *, forced: bool = True) -> Tenant:
+        """Open what is kept in a directory, or begin there; `forced` has each write on disk at once."""
         loop = asyncio.get_running_loop()
-        found = await asyncio.to_thread(lambda: cls(name, Store(place), loop, quotas))
+        found = await asyncio.to_thread(lambda: cls(name, Store(place, forced=forced), loop, quotas))
         found.start()
         return found
 
@@ -440,14 +440,20 @@ class Tenant(Matching):
         also: Sequence[Write],
     ) -> tuple[Stored, bool]:
         """Have a subscription that needs another shape: the index is built again with it."""
+        new = True
 
-        def check() -> tuple[list[Write], None]:
+        def check() -> None:
+            nonlocal new
             self._check_revision(identity, expected, create=create)
+            new = identity not in self.revisions
+
+        def before() -> tuple[list[Write], None]:
+            check()
             return [], None
 
-        await self.between(check)
-        new = identity not in self.revisions
-        rows, refused = await self._build([(1, identity, said)], also)
+        # Before the work, and again when it is done: another request may have come first.
+        await self.between(before)
+        rows, refused = await self._build([(1, identity, said)], also, check)
         if refused:
             raise SubscriptionError(refused[0].reason)
         if not rows:
@@ -498,15 +504,21 @@ class Tenant(Matching):
         return writes, (refused, wider)
 
     async def _build(
-        self, rows: Sequence[tuple[int, str, SubscriptionBody]], also: Sequence[Write] = ()
+        self,
+        rows: Sequence[tuple[int, str, SubscriptionBody]],
+        also: Sequence[Write] = (),
+        check: Callable[[], None] = lambda: None,
     ) -> tuple[list[Stored], list[Refused]]:
-        """Build the index anew with more subscriptions, while events are matched with the old one."""
+        """Build the index anew with more subscriptions, while events are matched with the old one.
+
+        `check` is called in the matcher's thread before the new one is taken, and may refuse it.
+        """
         async with self._building:
             # What was changed before is stored when this is answered; what is changed from then on is noted.
             await self.between(self._begin_noting)
             try:
                 good, refused, index = await asyncio.to_thread(self._built, rows)
-                taken = await self.between(lambda: self._swap(index, good, also))
+                taken = await self.between(lambda: self._swap(index, good, also, check))
             finally:
                 self._since = None
             await self._save()
@@ -550,9 +562,14 @@ class Tenant(Matching):
         return good, sorted(refused), index
 
     def _swap(
-        self, index: Indexes, good: list[tuple[str, SubscriptionBody]], also: Sequence[Write] = ()
+        self,
+        index: Indexes,
+        good: list[tuple[str, SubscriptionBody]],
+        also: Sequence[Write] = (),
+        check: Callable[[], None] = lambda: None,
     ) -> tuple[list[Write], list[Stored]]:
         """Put another index in the place of this one, in the matcher's thread."""
+        check()
         fresh = {identity for identity, _ in good}
         # What was changed meanwhile came later than what was imported.
         changed = {_subject(change) for change in self._since or ()}

@@ -10,6 +10,7 @@ Files may be packed (.gz, .zst). Bytes that are not UTF-8 make a row none, and t
 
 from __future__ import annotations
 
+import base64
 import codecs
 import datetime as dt
 import json
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from headgate.contents.kind import Kind
 
 _LINES, _CSV, _PARQUET = (".jsonl", ".ndjson", ".json"), ".csv", ".parquet"
+BASE64 = "data_base64"
+"""The field of a CloudEvent with data that is no text."""
 ROWS, BYTES = 2048, 8 << 20
 """Rows read together, at most, and their bytes, about."""
 
@@ -221,6 +224,8 @@ def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)
+        if kind.documents and DATA not in row and BASE64 in row:
+            row = {**row, DATA: _unpacked(row[BASE64])}
         if kind.documents and not (kind.rows and _is_record(row, reading)):
             return _from_row(row, kind, reading.content_type)
         event = Event.from_row(row)
@@ -255,6 +260,14 @@ def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event:
         raise EventError(f"{CONTENT_TYPE} {given!r} is not a format of {kind.title}: give one of {names}")
     fields = {ID: folded.get(ID), SOURCE: folded.get(SOURCE), TIME: folded.get(TIME)}
     return Event.from_row({**fields, DATA: data, CONTENT_TYPE: written})
+
+
+def _unpacked(text: object) -> bytes:
+    """Read the data of a CloudEvent that is no text."""
+    try:
+        return base64.b64decode(str(text), validate=True)
+    except ValueError:
+        raise EventError(f"{BASE64} is not base64") from None
 
 
 def _timed(event: Event, name: str) -> Event:

@@ -12,7 +12,7 @@ from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
 from headgate.runtime.statistics import check_statistics
 from headgate.spark.stream import settings as topics
-from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, is_broker
+from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, SERVICE, is_broker
 from headgate.tables.places import check_apart, check_here, check_links, is_remote, local
 from headgate.tables.requests import check_type
 
@@ -64,6 +64,10 @@ def check_request(settings: StreamSettings) -> None:
         from headgate.spark import nats
 
         nats.check(settings)
+    if settings.events.startswith(SERVICE):
+        from headgate.spark import service
+
+        service.check(settings)
 
 
 def check_source(settings: StreamSettings) -> None:

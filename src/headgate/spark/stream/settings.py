@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 NATS, KAFKA = "nats://", "kafka://"
+SERVICE = ("http://", "https://")
+"""How addresses of services begin, whose logs are read."""
 PARQUET, JSONL = FORMATS = ("parquet", "jsonl")
 KEEP, DELETE, ARCHIVE = "keep", "delete", "archive:"
 """What becomes of a file of events whose batch is committed."""
@@ -33,7 +35,8 @@ class StreamSettings(Best, Giving):
         metavar="DIRECTORY",
     )
     events: str = setting(
-        "a folder to which files of events are moved whole, `nats://…` or `kafka://…`",
+        "a folder to which files of events are moved whole, `nats://…`, `kafka://…`, or `http://…` of a "
+        "[service](service.md#its-log-as-a-source)",
         kind=INPUT,
         metavar="PLACE",
     )
@@ -170,8 +173,8 @@ class StreamSettings(Best, Giving):
 
 
 def is_broker(place: str) -> bool:
-    """Tell a broker from a folder."""
-    return place.startswith((NATS, KAFKA))
+    """Tell a broker or a service from a folder."""
+    return place.startswith((NATS, KAFKA, *SERVICE))
 
 
 def _beside(output: str, state: str, word: str) -> str:
@@ -179,7 +182,8 @@ def _beside(output: str, state: str, word: str) -> str:
     return f"{state.rstrip('/')}/{word}" if is_broker(output) else f"{output.rstrip('/')}-{word}"
 
 
-NATS_OPTIONS = "nats."
+OTHERS = ("nats.", "service.")
+"""How names of options begin that are not for Kafka."""
 
 
 class Topic(NamedTuple):
@@ -205,7 +209,7 @@ class Topic(NamedTuple):
             )
         if not servers or not name:
             raise TableError("a Kafka address is kafka://host:9092/topic, with options after a ?")
-        options = {key: value for key, value in shared.items() if not key.startswith(NATS_OPTIONS)}
+        options = {key: value for key, value in shared.items() if not key.startswith(OTHERS)}
         for part in filter(None, query.split("&")):
             key, equals, value = part.partition("=")
             if not equals:
@@ -223,3 +227,8 @@ def check(settings: StreamSettings) -> None:
             Topic.of(address, settings.options)
     if (settings.changes or "").startswith(KAFKA):
         raise TableError("changes of subscriptions come from a folder or from nats://, not from Kafka")
+    if settings.output.startswith(SERVICE) or (settings.changes or "").startswith(SERVICE):
+        raise TableError(
+            "a service is a source of events alone: matches go to a folder, nats:// or kafka://, and changes "
+            "of subscriptions come from a folder or nats://"
+        )

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
-from headgate.spark.stream.settings import ARCHIVE, DELETE, KAFKA, KEEP, NATS
+from headgate.spark.stream.settings import ARCHIVE, DELETE, KAFKA, KEEP, NATS, SERVICE
 from headgate.tables.places import for_reading, leads_out
 
 if TYPE_CHECKING:
@@ -101,6 +101,10 @@ def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
         from headgate.spark.stream.kafka import read_kafka
 
         return read_kafka(session, settings)
+    if settings.events.startswith(SERVICE):
+        from headgate.spark.service.source import read_events
+
+        return read_events(session, settings)
 
     return read_files(session, settings)
 

@@ -7,12 +7,13 @@ branch implies of another is kept, since each node's ids are part of what a view
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from headgate.contents.views import ArrayViews
 from headgate.xml.answers.answers import Answer, answer
+from headgate.xml.answers.structural import Ids
 from headgate.xml.events.reading import document_of
 from headgate.xml.language.model import (
     CHILD,
@@ -213,6 +214,25 @@ class XmlViews(ArrayViews):
     def size(self, result: Answer | None) -> tuple[int, int]:
         """Count the nodes of a result, and the bytes that it takes to send it."""
         return size_of(result)
+
+    def pack(self, result: Answer | None) -> Any:
+        """Return for each node of the pattern its ids, by column, and what it returns of them."""
+        if result is None:
+            return None
+        columns = zip(result.ids, result.values, result.contents, strict=True)
+        return [[[each.tolist() for each in ids], values, contents] for ids, values, contents in columns]
+
+    def unpack(self, view: int, packed: Any) -> Answer | None:
+        """Return the result of a view that was packed."""
+        if packed is None:
+            return None
+        ids, values, contents = zip(*packed, strict=True)
+        return Answer(
+            self.patterns[view],
+            tuple(Ids(*(np.array(column, np.int32) for column in each)) for each in ids),
+            tuple(None if each is None else tuple(each) for each in values),
+            tuple(None if each is None else tuple(each) for each in contents),
+        )
 
 
 def _where(what: str, node: Node, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:

@@ -1,0 +1,393 @@
+"""A network of sites on this machine: what each view gets, what a hop costs, kills and changes of plan.
+
+Views and documents are those of XMark; views are spread over sites, and every result that a site has kept is
+compared with what the document itself gives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from benchmarks.results import Result
+from benchmarks.waiting import share_waited, waited
+from headgate import AsyncClient, Dissemination, Event, Settings, Subscription
+from headgate.client.asking import Ask
+from headgate.engine.views import views_of
+from headgate.network.assignment import SOURCE
+from headgate.network.deployment import Deployment
+from headgate.network.entry import RESULT
+from headgate.network.local import LocalSites
+from headgate.network.placement import Kind
+from headgate.network.watch import watch
+from headgate.workloads.xml.xmark import XMark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.core.event import Id
+    from headgate.network.site import SiteStatus
+
+SEED = 5
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a size measures."""
+
+    sites: int
+    views: int
+    unique: int
+    documents: int
+    kills: int
+    redeploys: int
+    hops: int
+    """Documents that are published one by one, for the latency of a hop."""
+
+
+SIZES = {
+    "quick": Size(6, 60, 40, 10, 2, 2, 5),
+    "full": Size(200, 3_000, 1_000, 200, 20, 10, 50),
+}
+
+
+class World(NamedTuple):
+    """Views, documents, and what each view gives for each document."""
+
+    subscriptions: list[Subscription]
+    documents: list[Event]
+    results: dict[tuple[Id, int], bytes]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _world(size: Size) -> World:
+    workload = XMark(unique=size.unique)
+    rows = workload.subscriptions(np.arange(size.views), SEED).to_pylist()
+    subscriptions = [Subscription(row["id"], row["filter"], "xpath") for row in rows]
+    texts = workload.events(np.arange(size.documents), SEED).to_pylist()
+    documents = [Event(row["id"], row["data"], content_type="xml") for row in texts]
+    views = views_of(subscriptions)
+    results = {}
+    for number, event in enumerate(documents, 1):
+        for view, each in enumerate(subscriptions):
+            packed = views.pack(views.result(view, event))
+            if packed is not None:
+                results[each.id, number] = msgspec.json.encode(packed)
+    return World(subscriptions, documents, results)
+
+
+class _Network:
+    """A world on sites, and a publisher."""
+
+    def __init__(self, place: Path, world: World, plan: Dissemination, sites: int) -> None:
+        self.world = world
+        names = sorted({view.site for view in plan.placed()})
+        self.spread = {each: f"s{number % sites:03}" for number, each in enumerate(names)}
+        plan.rename_sites(self.spread)
+        self.local = LocalSites(place, log="json")
+        self.local.start(SOURCE)
+        for name in sorted(set(self.spread.values())):
+            self.local.start(name)
+        self.deployment = Deployment(Kind("bench", "xpath", "default"), plan, self.local.neighbours())
+        self.published = 0
+
+    async def __aenter__(self) -> _Network:
+        publisher = self.local.sites[SOURCE].publisher
+        assert publisher is not None
+        self.client = AsyncClient(publisher.address, key=publisher.key)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.close()
+        await self.deployment.close()
+        self.local.close()
+
+    async def publish(self, documents: Sequence[Event]) -> None:
+        """Publish documents, in requests of ten."""
+        for first in range(0, len(documents), 10):
+            rows = [
+                {"id": each.id, "data": each.data, "datacontenttype": each.content_type}
+                for each in documents[first : first + 10]
+            ]
+            await self.client.publish(rows)
+        self.published += len(documents)
+
+    async def status(self) -> dict[str, SiteStatus]:
+        """Ask all sites how they fare."""
+        found = await self.deployment.look(
+            [name for name in self.local.sites if name not in self.deployment.failed]
+        )
+        return {name: each for name, each in found.items() if each is not None}
+
+    async def kept(self) -> dict[tuple[Id, int], list[bytes]]:
+        """Read what all sites have kept, but for the source."""
+        found: dict[tuple[Id, int], list[bytes]] = {}
+        for name, site in self.local.neighbours().items():
+            if name == SOURCE:
+                continue
+            async with AsyncClient(site.address, key=site.key) as client:
+                after: str | None = "0"
+                while after is not None:
+                    page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
+                    after = page.next
+                    for item in page.items:
+                        if item.event.type == RESULT:
+                            data = msgspec.json.decode(item.event.data, type=_Data)
+                            found.setdefault((data.view, data.document), []).append(bytes(data.result))
+        return found
+
+
+class _Data(msgspec.Struct):
+    view: str
+    document: int
+    result: msgspec.Raw
+    path: list[list[Any]]
+
+
+class _Event(msgspec.Struct):
+    type: str
+    data: msgspec.Raw
+
+
+class _Item(msgspec.Struct):
+    event: _Event
+
+
+class _Page(msgspec.Struct):
+    items: list[_Item]
+    next: str | None
+
+
+def _wrong(world: World, kept: dict[tuple[Id, int], list[bytes]], documents: int) -> tuple[int, int, int]:
+    """Count results that are lost, doubled, or not what the document gives."""
+    wanted = {key: each for key, each in world.results.items() if key[1] <= documents}
+    lost = sum(key not in kept for key in wanted)
+    doubled = sum(len(each) - 1 for each in kept.values())
+    other = sum(any(one != wanted.get(key) for one in each) for key, each in kept.items())
+    return lost, doubled, other
+
+
+def run(size: str) -> list[Result]:
+    """Measure networks."""
+    chosen, full = SIZES[size], size == "full"
+    begun = time.perf_counter()
+    world = _world(chosen)
+    _say(f"{chosen.views:,} views, {chosen.documents} documents, {len(world.results):,} results: "
+         f"{time.perf_counter() - begun:.0f} s")  # fmt: skip
+    sample = world.documents[:3]
+    settings = Settings(fan_out=7.0)
+    plan = Dissemination.build(world.subscriptions, sample, settings)
+    _say(f"planned after {time.perf_counter() - begun:.0f} s")
+    with tempfile.TemporaryDirectory() as place:
+        results = asyncio.run(_run(chosen, Path(place), world, plan, full=full))
+    with tempfile.TemporaryDirectory() as place:
+        results += asyncio.run(_alone(chosen, Path(place), world, results))
+    with tempfile.TemporaryDirectory() as place:
+        plans = [
+            Dissemination.build(world.subscriptions, sample, Settings(fan_out=each)) for each in (7.0, 15.0)
+        ]
+        results += asyncio.run(_trouble(chosen, Path(place), world, plans, full=full))
+    return results
+
+
+async def _run(size: Size, place: Path, world: World, plan: Dissemination, *, full: bool) -> list[Result]:
+    section = f"{size.sites} sites as processes, {size.views:,} views, {size.documents} documents"
+    begun = time.perf_counter()
+    async with _Network(place, world, plan, size.sites) as network:
+        _say(f"{size.sites + 1} processes after {time.perf_counter() - begun:.0f} s")
+        await network.deployment.deploy()
+        _say(f"deployed after {time.perf_counter() - begun:.0f} s")
+        # Everything is loaded, and links are open, when a few documents have gone through.
+        await network.publish(world.documents[: size.hops])
+        await network.deployment.wait(network.published, 300)
+        before, waits = await network.status(), waited()
+        began = time.perf_counter()
+        await network.publish(world.documents[size.hops :])
+        await network.deployment.wait(network.published, 900)
+        seconds = time.perf_counter() - began
+        after, share = await network.status(), share_waited(waits, waited())
+        kept = await network.kept()
+        lost, doubled, other = _wrong(world, kept, network.published)
+        cpu = {name: after[name].cpu - before[name].cpu for name in after}
+        taken = sum(after[name].taken - before[name].taken for name in after)
+        sent = after[SOURCE].entries
+        deliveries = sum(each.taken for each in after.values())
+        one = await _one_by_one(network, world, size)
+        placed = plan.placed()
+        fed = sum(not view.inputs for view in placed)
+        return [
+            Result(
+                "results that differ from the documents' own",
+                lost + doubled + other,
+                "",
+                goal=0,
+                section=section,
+            ),
+            Result("results", len(kept), "", section=section),
+            Result("views that the source feeds", fed, "", section=section),
+            Result("levels", max(view.level for view in placed), "", section=section),
+            Result(
+                "memory of all processes",
+                sum(each.memory for each in after.values()) / 1e9,
+                "GB",
+                goal=4 if full else None,
+                section=section,
+            ),
+            Result(
+                "the publisher's share of all deliveries",
+                100 * sent / max(1, deliveries),
+                "%",
+                goal=5 if full else None,
+                section=section,
+            ),
+            Result(
+                "a hop: CPU of the site that takes",
+                1e3 * sum(each for name, each in cpu.items() if name != SOURCE) / max(1, taken),
+                "ms",
+                goal=1 if full else None,
+                section=section,
+            ),
+            *one,
+            Result("all documents are everywhere after", seconds, "s", section=section),
+            Result("CPU of the publisher", cpu[SOURCE], "s", section=section),
+            Result("share of their time that threads waited for a core", 100 * share, "%", section=section),
+        ]
+
+
+async def _one_by_one(network: _Network, world: World, size: Size) -> list[Result]:
+    """Publish documents again, each when the one before is everywhere: nothing else is under way."""
+    section = f"{size.sites} sites as processes, {size.views:,} views, {size.documents} documents"
+    first = network.published
+    waits = waited()
+    for document in world.documents[: size.hops]:
+        await network.publish([document])
+        await network.deployment.wait(network.published, 120)
+    share = share_waited(waits, waited())
+    times = await _times(network, first)
+    return [
+        Result("a hop, unloaded: mean latency", float(np.mean(times)) / 1e3, "ms", section=section),
+        Result(
+            "the same, less the share of time waited",
+            float(np.mean(times)) / 1e3 * (1 - share),
+            "ms",
+            goal=2,
+            section=section,
+        ),
+    ]
+
+
+async def _times(network: _Network, first: int) -> list[float]:
+    """Return how long each hop took, in microseconds, for documents after one."""
+    found = []
+    for name, site in network.local.neighbours().items():
+        if name == SOURCE:
+            continue
+        async with AsyncClient(site.address, key=site.key) as client:
+            after: str | None = "0"
+            while after is not None:
+                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
+                after = page.next
+                for item in page.items:
+                    if item.event.type == RESULT:
+                        data = msgspec.json.decode(item.event.data, type=_Data)
+                        if data.document > first and len(data.path) > 1:
+                            found.append(data.path[-1][1] - data.path[-2][1])
+    return found
+
+
+async def _alone(size: Size, place: Path, world: World, before: Sequence[Result]) -> list[Result]:
+    """Have the publisher feed everybody itself."""
+    section = "The publisher, against feeding everybody itself"
+    plan = Dissemination.build(
+        world.subscriptions, world.documents[:1], Settings(fan_out=0.0, source_fan_out=1e9)
+    )
+    async with _Network(place, world, plan, size.sites) as network:
+        await network.deployment.deploy()
+        await network.publish(world.documents[: size.hops])
+        await network.deployment.wait(network.published, 300)
+        begun = (await network.status())[SOURCE].cpu
+        await network.publish(world.documents[size.hops :])
+        await network.deployment.wait(network.published, 900)
+        cpu = (await network.status())[SOURCE].cpu - begun
+    planned = next(each.value for each in before if each.name == "CPU of the publisher")
+    return [
+        Result("CPU of the publisher", planned, "s", cpu, "feeding all", section=section),
+        Result(
+            "its share of feeding all",
+            100 * planned / cpu,
+            "%",
+            goal=10 if size.views > 100 else None,
+            section=section,
+        ),
+    ]
+
+
+async def _trouble(
+    size: Size, place: Path, world: World, plans: list[Dissemination], *, full: bool
+) -> list[Result]:
+    """Kill sites, start them again, and change the plan, while documents are published."""
+    section = f"kill -9 of {size.kills} sites, {size.redeploys} changes of plan, while documents come"
+    rng = random.Random(SEED)
+    async with _Network(place, world, plans[0], size.sites) as network:
+        plans[1].rename_sites(network.spread)
+        await network.deployment.deploy()
+        lines: list[str] = []
+        recovered: list[float] = []
+        watching = asyncio.ensure_future(watch(network.deployment, lines.append))
+        publishing = asyncio.ensure_future(_slowly(network, world.documents[: size.documents // 2]))
+        names = rng.sample(sorted(set(network.spread.values())), size.kills)
+        for name in names:
+            network.local.kill(name)
+            began = time.perf_counter()
+            seen = len(lines)
+            while len(lines) == seen:
+                await _beside(watching)
+            recovered.append(time.perf_counter() - began)
+            network.local.again(name)
+            while name in network.deployment.failed:
+                await _beside(watching)
+        await publishing
+        await network.deployment.wait(network.published, 600)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        publishing = asyncio.ensure_future(_slowly(network, world.documents[size.documents // 2 :]))
+        for number in range(size.redeploys):
+            await network.deployment.redeploy(plans[(number + 1) % 2])
+        await publishing
+        await network.deployment.wait(network.published, 600)
+        kept = await network.kept()
+        lost, doubled, other = _wrong(world, kept, network.published)
+    return [
+        Result("results lost", lost, "", goal=0, section=section),
+        Result("results doubled", doubled, "", goal=0, section=section),
+        Result("results that are others", other, "", goal=0, section=section),
+        Result(
+            "recovered, median", float(np.median(recovered)), "s", goal=2 if full else None, section=section
+        ),
+        Result("recovered, at most", max(recovered), "s", goal=10 if full else None, section=section),
+    ]
+
+
+async def _beside(watching: asyncio.Future[None]) -> None:
+    """Wait a little while something goes on, which never ends by itself."""
+    if watching.done():
+        watching.result()
+    await asyncio.sleep(0.02)
+
+
+async def _slowly(network: _Network, documents: Sequence[Event]) -> None:
+    for document in documents:
+        await network.publish([document])
+        await asyncio.sleep(0.1)

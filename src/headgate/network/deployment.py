@@ -1,0 +1,342 @@
+"""A plan on sites: put there, looked after, changed while documents come, and taken away.
+
+    deploy      every site is told its views
+    look        every site is asked how it fares
+    repair      sites that do not answer are taken out: those that they fed are fed in another way
+    admit       a site that answers again has its views again, and catches up
+
+A change is told to the sites that it concerns, each with a number that rises (`epoch`). Where views have come
+to is known by their sites; a change says only from where, never how far.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from headgate.client.asking import Ask, Retries
+from headgate.client.asynchronous import AsyncClient
+from headgate.engine.dissemination import PlacedView
+from headgate.errors import NetworkError, ServiceError
+from headgate.network.assignment import PROTOCOL, SOURCE, Assignment
+from headgate.network.placement import assignments, begins_of
+from headgate.network.site import SiteStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from headgate.core.event import Id
+    from headgate.engine.dissemination import Dissemination
+    from headgate.network.assignment import Neighbour
+    from headgate.network.placement import Held, Kind
+
+_JSON = {"Content-Type": "application/json"}
+
+
+class Repair(NamedTuple):
+    """What was done about sites that do not answer."""
+
+    failed: tuple[str, ...]
+    moved: tuple[Id, ...]
+    """Views that are fed in another way now."""
+    unfed: tuple[Id, ...]
+    """Views that nobody can feed."""
+    seconds: float
+
+
+class Deployment:
+    """A network that runs."""
+
+    def __init__(self, kind: Kind, plan: Dissemination, sites: Mapping[str, Neighbour]) -> None:
+        if SOURCE not in sites:
+            raise NetworkError(f"there is no site {SOURCE!r} among the sites: it is the publisher's")
+        self.kind = kind
+        self.plan = plan
+        self.sites = dict(sites)
+        self.epoch = 0
+        self.failed: set[str] = set()
+        """Sites that did not answer, and were taken out."""
+        self._untold = False
+        """Whether the plan has changed, and not all sites were told."""
+        self._told: dict[str, Assignment] = {}
+        self._begins: dict[Held, int] = {}
+        self._clients: dict[str, AsyncClient] = {}
+
+    async def __aenter__(self) -> Self:
+        """Return it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close its connections; the sites go on."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close its connections; the sites go on."""
+        await asyncio.gather(*(client.close() for client in self._clients.values()))
+        self._clients.clear()
+
+    async def attach(self) -> None:
+        """Learn what the sites were told before; those that do not answer count as failed."""
+        ask = Ask("GET", "/v1/site/assignment", Assignment | None)
+        for name in self.sites:
+            try:
+                found: Assignment | None = await self._client(name).send(ask)
+            except ServiceError as error:
+                if error.status is not None or name == SOURCE:
+                    raise NetworkError(f"site {name!r}: {error}") from None
+                self.failed.add(name)
+                continue
+            if found is None:
+                continue
+            if found.network != self.kind.network:
+                raise NetworkError(
+                    f"site {name!r} belongs to network {found.network!r}, and not to {self.kind.network!r}: "
+                    "stop that one first"
+                )
+            self._told[name] = found
+            self.epoch = max(self.epoch, found.epoch)
+            self._begins |= {(name, view.id): view.after for view in found.views}
+        for name in sorted(self.failed & {view.site for view in self.plan.placed()}):
+            self.plan.fail_site(name)
+
+    @property
+    def deployed(self) -> list[PlacedView]:
+        """List the views as the sites were told of them, inputs first."""
+        found = [
+            PlacedView(
+                view.id,
+                view.filter,
+                name,
+                view.level,
+                tuple(each.view for each in view.inputs if each.site != SOURCE),
+            )
+            for name, told in self._told.items()
+            if name != SOURCE
+            for view in told.views
+        ]
+        return sorted(found, key=lambda view: view.level)
+
+    # What is told to sites
+
+    async def deploy(self, position: int | None = None) -> None:
+        """Tell each site its views, as the plan has them now; a new view begins after a document.
+
+        That is the last one there is, if it is not said.
+        """
+        found = await self.look([name for name in self.sites if name not in self.failed])
+        silent = [name for name, each in found.items() if each is None]
+        if silent:
+            raise NetworkError(f"site {silent[0]!r} does not answer at {self.sites[silent[0]].address}")
+        begin = found[SOURCE]
+        assert begin is not None
+        await self._tell(found, begin.documents if position is None else position)
+
+    async def _tell(
+        self,
+        found: Mapping[str, SiteStatus | None],
+        position: int,
+        views: Sequence[PlacedView] | None = None,
+    ) -> None:
+        self._untold = True
+        placed = self.plan.placed() if views is None else views
+        reached = {
+            view.id: view.reached
+            for name, status in found.items()
+            if name != SOURCE and status is not None
+            for view in status.views
+        }
+        alive = {name: each for name, each in self.sites.items() if name not in self.failed}
+        begins = begins_of(placed, self._begins, reached, position)
+        self.epoch += 1
+        wanted = assignments(self.kind, placed, alive, self.epoch, begins=begins)
+        changed = {name: each for name, each in wanted.items() if _differ(each, self._told.get(name))}
+        # Who takes from a site finds its views there: first the source, then the others.
+        for some in ([SOURCE], [name for name in changed if name != SOURCE]):
+            await asyncio.gather(*(self._assign(changed[name]) for name in some if name in changed))
+        # The source forgets how far it came with a view that it does not feed any more.
+        own = {held: at for held, at in self._begins.items() if held[0] != SOURCE}
+        self._begins = own | begins
+        self._told |= changed
+        self._untold = False
+
+    async def _assign(self, assignment: Assignment) -> None:
+        body = msgspec.json.encode(assignment)
+        status: SiteStatus = await self._client(assignment.site).send(
+            Ask("PUT", "/v1/site", SiteStatus, body, _JSON)
+        )
+        if status.protocol != PROTOCOL:
+            raise NetworkError(
+                f"site {assignment.site!r} has protocol {status.protocol}, and this version of Headgate has "
+                f"{PROTOCOL}: run the same version everywhere"
+            )
+
+    # How sites fare
+
+    async def look(self, names: Iterable[str] | None = None) -> dict[str, SiteStatus | None]:
+        """Ask sites how they fare; None for one that does not answer."""
+        wanted = list(self.sites if names is None else names)
+        return dict(zip(wanted, await asyncio.gather(*map(self._look, wanted)), strict=True))
+
+    async def _look(self, name: str) -> SiteStatus | None:
+        try:
+            found: SiteStatus = await self._client(name).send(Ask("GET", "/v1/site", SiteStatus))
+        except ServiceError as error:
+            if error.status is not None:
+                raise NetworkError(f"site {name!r}: {error}") from None
+            return None
+        return found
+
+    async def repair(self) -> Repair | None:
+        """Take out sites that do not answer; None if all do. What sites were not told yet, they are told."""
+        began = time.monotonic()
+        found = await self.look([name for name in self.sites if name not in self.failed])
+        silent = sorted(name for name, each in found.items() if each is None)
+        begin = found[SOURCE]
+        if begin is None:
+            raise NetworkError(f"the source does not answer at {self.sites[SOURCE].address}: start it again")
+        if not silent:
+            if self._untold:
+                await self._tell(found, begin.documents)
+            return None
+        self.failed |= set(silent)
+        moved: set[Id] = set()
+        unfed: set[Id] = set()
+        for name in silent:
+            effect = self.plan.fail_site(name)
+            moved |= set(effect.moved)
+            unfed = (unfed | set(effect.unfed)) - set(effect.fed_again)
+        await self._tell(found, begin.documents)
+        for name in silent:
+            self._told.pop(name, None)
+        return Repair(tuple(silent), tuple(moved), tuple(unfed), time.monotonic() - began)
+
+    async def admit(self) -> tuple[str, ...]:
+        """Have sites again that were taken out and answer now; returns which."""
+        found = await self.look(sorted(self.failed))
+        back = tuple(name for name, each in found.items() if each is not None)
+        if not back:
+            return ()
+        for name in back:
+            self.plan.restore_site(name)
+        self.failed -= set(back)
+        self._untold = True
+        await self.deploy()
+        return back
+
+    async def drain(self, name: str) -> Repair:
+        """Have a site hold nothing, and those that it fed be fed in another way, while it runs."""
+        began = time.monotonic()
+        if name == SOURCE:
+            raise NetworkError("the source cannot leave: stop the network")
+        found = await self.look([each for each in self.sites if each not in self.failed])
+        effect = self.plan.fail_site(name)
+        self.failed.add(name)
+        begin = found[SOURCE]
+        assert begin is not None
+        await self._tell(found, begin.documents)
+        await self._client(name).send(Ask("DELETE", "/v1/site"))
+        self._told.pop(name, None)
+        return Repair((name,), effect.moved, effect.unfed, time.monotonic() - began)
+
+    async def redeploy(self, plan: Dissemination, patience: float = 60.0) -> None:
+        """Go over to another plan, of the same views and others, while documents come.
+
+        Views that come begin first. When all that stay have come to where those began, they are fed as the
+        new plan says; then views that are gone are taken away.
+        """
+        before, after = self.deployed, plan.placed()
+        known, wanted = {view.id for view in before}, {view.id for view in after}
+        coming = [view for view in after if view.id not in known]
+        staying = [view for view in before if view.id in wanted]
+        moved = {view.id: view.site for view in after}
+        for view in staying:
+            if moved[view.id] != view.site:
+                raise NetworkError(
+                    f"view {view.id!r} is at site {view.site!r}, and the new plan has it at "
+                    f"{moved[view.id]!r}: plan it where it is"
+                )
+        found = await self.look([name for name in self.sites if name not in self.failed])
+        begin = found[SOURCE]
+        if begin is None:
+            raise NetworkError(f"the source does not answer at {self.sites[SOURCE].address}")
+        if coming:
+            # Until the others have come here, the source feeds those that come.
+            await self._tell(
+                found, begin.documents, [*before, *(view._replace(inputs=(), level=1) for view in coming)]
+            )
+            await self.wait(begin.documents, patience)
+        self.plan = plan
+        await self._tell(await self.look(found), begin.documents)
+
+    async def wait(self, document: int, patience: float = 60.0) -> dict[str, SiteStatus | None]:
+        """Wait until every view has come to a document."""
+        deadline = time.monotonic() + patience
+        while True:
+            found = await self.look([name for name in self.sites if name not in self.failed])
+            late = [
+                (name, view.id, view.reached)
+                for name, status in found.items()
+                if status is not None
+                for view in status.views
+                if view.reached < document
+            ]
+            if not late and None not in found.values():
+                return found
+            if time.monotonic() > deadline:
+                name, view, reached = late[0] if late else ("", "", 0)
+                status = found.get(name)
+                links = [] if status is None else [f"{each.site}: {each.state}" for each in status.links]
+                raise NetworkError(
+                    f"{len(late):,} views have not come to document {document} after {patience:g} s: "
+                    f"view {view!r} of site {name!r} is at {reached}; links {', '.join(links)}"
+                )
+            await asyncio.sleep(0.05)
+
+    def _client(self, name: str) -> AsyncClient:
+        if name not in self._clients:
+            site = self.sites[name]
+            self._clients[name] = AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=10.0)
+        return self._clients[name]
+
+
+def _differ(one: Assignment, other: Assignment | None) -> bool:
+    return other is None or msgspec.structs.replace(one, epoch=other.epoch) != other
+
+
+async def look_at(sites: Mapping[str, Neighbour]) -> dict[str, SiteStatus | None]:
+    """Ask sites how they fare; None for one that does not answer."""
+
+    async def look(site: Neighbour) -> SiteStatus | None:
+        async with AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=10.0) as client:
+            try:
+                found: SiteStatus = await client.send(Ask("GET", "/v1/site", SiteStatus))
+            except ServiceError as error:
+                if error.status is not None:
+                    raise NetworkError(f"{site.address}: {error}") from None
+                return None
+            return found
+
+    return dict(zip(sites, await asyncio.gather(*map(look, sites.values())), strict=True))
+
+
+async def clear_all(sites: Mapping[str, Neighbour]) -> int:
+    """Have all sites that answer hold nothing; returns how many did."""
+
+    async def clear(site: Neighbour) -> bool:
+        async with AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=30.0) as client:
+            try:
+                await client.send(Ask("DELETE", "/v1/site"))
+            except ServiceError as error:
+                if error.status is not None:
+                    raise NetworkError(f"{site.address}: {error}") from None
+                return False
+            return True
+
+    return sum(await asyncio.gather(*map(clear, sites.values())))

@@ -1,0 +1,234 @@
+"""The views of a site: what comes in of their inputs, and what they give for it.
+
+Results of a view come in the order of documents, from whichever site it is taken; results of different views
+come in any order. So a view of several inputs keeps what came of a document until all of it is there. A
+document that an input gives nothing for is not heard of: when that input has come past it, what was kept of
+it is dropped. That needs no message, and is why a view gives its own results in the order of documents, too.
+
+    reached    for each view, the last document that is decided: what comes again of it, or of one before, is
+               dropped. It is kept with the results, and is all that a site must know to go on.
+
+A view keeps a bounded number of documents. When an input is so far ahead that there is no room, what it gives
+is dropped from there on, and it is asked for again, from `reached` on, when there is room (`behind`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from headgate.core.subscription import Subscription
+from headgate.engine.views import views_of
+from headgate.network.entry import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headgate.contents.views import Rewriting, Views
+    from headgate.core.event import Event, Id
+    from headgate.network.assignment import Assignment, Input, View
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    Key = tuple[str, Id]
+    """A view, at the site that it is taken from."""
+
+MOST_KEPT = 2_000
+"""Documents that a view keeps while it waits for an input."""
+
+
+class _Target:
+    """A view that is computed here, and what came of its inputs."""
+
+    def __init__(self, view: View, views: Views, numbers: Mapping[Id, int], reached: int, most: int) -> None:
+        self.view = view
+        self.reached = reached
+        self.heard: dict[Key, int] = {_key(each): 0 for each in view.inputs}
+        """How far each input has come, whether it gave anything or not."""
+        self.dropped: set[Key] = set()
+        """Inputs that were so far ahead that something of them was dropped."""
+        self._kept: dict[int, dict[Key, Any]] = {}
+        self._most = most
+        same = len(view.inputs) == 1 and view.inputs[0].view == view.id
+        places = [numbers[each.view] for each in view.inputs]
+        # What is the same view elsewhere is taken as it is.
+        self._rewriting: Rewriting | None = (
+            None if same or not places else views.rewriting(numbers[view.id], places)
+        )
+
+    @property
+    def waiting(self) -> int:
+        """Count the documents of which some inputs came, and not all."""
+        return len(self._kept)
+
+    def room_for(self) -> set[Key]:
+        """Take out of `dropped` what can be asked for again: half of the room is free, or all wait for it."""
+        least = min(self.heard.values())
+        room = 2 * len(self._kept) <= self._most
+        found = {key for key in self.dropped if room or self.heard[key] == least}
+        self.dropped -= found
+        return found
+
+    def wants(self, document: int) -> bool:
+        """Tell whether a document is not decided yet, and to be decided here."""
+        return document > self.reached and (self.view.until is None or document <= self.view.until)
+
+    def take(self, key: Key, document: int, result: Any) -> list[Any] | None:
+        """Take what an input gives; returns what all inputs give, if this was the last of them."""
+        if key in self.dropped:
+            return None
+        # It gives nothing any more for those before.
+        self.come(key, document - 1)
+        if not self.wants(document):
+            self.heard[key] = max(self.heard[key], document)
+            return None
+        kept = self._kept.get(document, {})
+        if key in kept:
+            return None
+        if any(upto >= document and each not in kept for each, upto in self.heard.items() if each != key):
+            # Another input has come past it, and gives nothing for it.
+            self.heard[key] = document
+            return None
+        if len(kept) + 1 < len(self.heard):
+            if not kept and len(self._kept) >= self._most:
+                self.dropped.add(key)
+                return None
+            self._kept.setdefault(document, kept)[key] = result
+            self.heard[key] = document
+            return None
+        self.heard[key] = document
+        given = {**kept, key: result}
+        self._decide(document)
+        return [given[each] for each in self.heard]
+
+    def come(self, key: Key, document: int) -> bool:
+        """Note that an input has given all up to a document; tells whether more is decided."""
+        if key in self.dropped:
+            return False
+        self.heard[key] = max(self.heard[key], document)
+        upto = min(self.heard.values())
+        if self.view.until is not None:
+            upto = min(upto, self.view.until)
+        if upto <= self.reached:
+            return False
+        self._decide(upto)
+        return True
+
+    def compute(self, results: list[Any]) -> Any:
+        """Compute what the view gives from what its inputs give."""
+        return results[0] if self._rewriting is None else self._rewriting.run(results)
+
+    def _decide(self, document: int) -> None:
+        self.reached = document
+        for each in [each for each in self._kept if each <= document]:
+            del self._kept[each]
+
+
+def _key(given: Input) -> Key:
+    return given.site, given.view
+
+
+class Evaluation:
+    """The views of one assignment."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        reached: Mapping[Id, int],
+        taxonomy: Taxonomy | None = None,
+        *,
+        most_kept: int = MOST_KEPT,
+    ) -> None:
+        self.site = assignment.site
+        texts: dict[Id, str] = {}
+        for view in assignment.views:
+            texts[view.id] = view.filter
+            texts |= {each.view: each.filter for each in view.inputs}
+        self._numbers = {identity: number for number, identity in enumerate(texts)}
+        self.views = views_of(
+            [Subscription(identity, text, assignment.dialect) for identity, text in texts.items()],
+            carries=assignment.carries,
+            taxonomy=taxonomy,
+        )
+        self.targets: dict[Id, _Target] = {}
+        self._uses: dict[Key, list[_Target]] = {}
+        for view in assignment.views:
+            begun = reached.get(view.id, view.after)
+            found = self.targets[view.id] = _Target(view, self.views, self._numbers, begun, most_kept)
+            for key in found.heard:
+                self._uses.setdefault(key, []).append(found)
+
+    @property
+    def reached(self) -> dict[Id, int]:
+        """Return the last document that is decided, by view."""
+        return {identity: each.reached for identity, each in self.targets.items()}
+
+    @property
+    def waiting(self) -> int:
+        """Count the documents that wait for an input, once for each view."""
+        return sum(each.waiting for each in self.targets.values())
+
+    def wanted(self, site: str) -> dict[Id, int]:
+        """Return what is taken from another site: the views, and the document after which each is needed."""
+        found: dict[Id, int] = {}
+        for target in self.targets.values():
+            for each in target.view.inputs:
+                if each.site == site:
+                    found[each.view] = min(found.get(each.view, target.reached), target.reached)
+        return found
+
+    def behind(self) -> set[str]:
+        """Name the sites that must be asked again, from `wanted` on: there is room for what was dropped.
+
+        The site itself is one of them if results of its own views were: it has them in its log.
+        """
+        return {site for target in self.targets.values() if target.dropped for site, _ in target.room_for()}
+
+    def take(self, site: str, given: Result) -> list[Result]:
+        """Take a result of another site; returns what that leads to here, in the order it must be kept."""
+        key = (site, given.view)
+        if key not in self._uses:
+            return []
+        result = self.views.unpack(self._numbers[given.view], given.packed)
+        # First in, first out: results of one view stay in order.
+        left: deque[tuple[Key, Any, Any]] = deque([(key, result, given.packed)])
+        found: list[Result] = []
+        while left:
+            key, result, packed = left.popleft()
+            for target in self._uses.get(key, ()):
+                complete = target.take(key, given.document, result)
+                if complete is None:
+                    continue
+                computed = target.compute(complete)
+                text = packed if computed is result else self.views.pack(computed)
+                if text is not None:
+                    found.append(given._replace(view=target.view.id, packed=text))
+                    left.append(((self.site, target.view.id), computed, text))
+        return found
+
+    def come(self, site: str, upto: Mapping[Id, int]) -> None:
+        """Note that views of another site have given all up to a document."""
+        left = deque(((site, view), document) for view, document in upto.items())
+        while left:
+            key, document = left.popleft()
+            for target in self._uses.get(key, ()):
+                if target.come(key, document):
+                    left.append(((self.site, target.view.id), target.reached))
+
+    def compute(self, document: int, event: Event, wanted: Iterable[Id], began: int) -> list[Result]:
+        """Compute views from a document itself, as the source does."""
+        found: list[Result] = []
+        for identity in wanted:
+            target = self.targets[identity]
+            if not target.wants(document):
+                continue
+            target.reached = document
+            packed = self.views.pack(self.views.result(self._numbers[identity], event))
+            if packed is not None:
+                found.append(Result(identity, document, packed, event.id, began))
+        return found
+
+    def computed_upto(self, document: int) -> None:
+        """Note that all up to a document has been computed at the source."""
+        for target in self.targets.values():
+            upto = document if target.view.until is None else min(document, target.view.until)
+            target.reached = max(target.reached, upto)

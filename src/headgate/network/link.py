@@ -1,0 +1,146 @@
+"""A link: what a site takes from another one, in order, from a document on.
+
+It begins anew whenever the connection is lost, or other views are wanted:
+
+    subscribe    the other site has a subscription of this one, whose filter names the views
+    locate       it says after which cursor all documents are that are still needed
+    catch up     what its log has from there, up to where the subscription counts
+    listen       what comes then, as it comes
+
+Nothing is kept here of how far it came: the views of this site know that, and drop what comes again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from headgate.client.asking import Ask, Retries
+from headgate.client.asynchronous import AsyncClient
+from headgate.errors import ServiceError
+from headgate.network.assignment import PROTOCOL
+from headgate.network.entry import filter_of, read_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headgate.core.event import Id
+    from headgate.network.assignment import Neighbour
+    from headgate.network.entry import Mark, Result
+
+    Take = Callable[[str, Result | Mark], asyncio.Future[None] | Any]
+
+_FIRST, _LONGEST = 0.05, 1.0
+"""Seconds until a connection that was lost is tried again: at first, and at most."""
+_ACKNOWLEDGE = 1.0
+"""Seconds between acknowledgements."""
+_PART = 500
+"""Entries that are read at once when catching up."""
+
+
+class Located(msgspec.Struct, frozen=True):
+    """Where a site's log has what another one needs."""
+
+    cursor: int
+    """All of it comes after this."""
+    last: int
+    """The last position of the log."""
+    protocol: int = 0
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """Some of a site's log."""
+
+    items: list[_Item]
+
+
+class _Item(msgspec.Struct, frozen=True):
+    cursor: int
+    event: dict[str, Any]
+
+
+class Link:
+    """One link. It belongs to the event loop of the site that takes."""
+
+    def __init__(
+        self,
+        own: str,
+        name: str,
+        neighbour: Neighbour,
+        wanted: Callable[[], Mapping[Id, int]],
+        take: Callable[[str, Result | Mark], Any],
+    ) -> None:
+        self.name = name
+        self.state = "begins"
+        """What it does, or why it does not."""
+        self.since = time.time()
+        """When that began."""
+        self.cursor = 0
+        """What was taken last."""
+        self._own = own
+        self._wanted = wanted
+        self._take = take
+        self._client = AsyncClient(neighbour.address, key=neighbour.key, retries=Retries(1), timeout=10.0)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """End it."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._client.close()
+
+    def _tell(self, state: str) -> None:
+        if state != self.state:
+            self.state, self.since = state, time.time()
+
+    async def _run(self) -> None:
+        wait = _FIRST
+        while True:
+            begun = time.monotonic()
+            try:
+                await self._follow()
+                self._tell("lost: the other site ended the stream")
+            except ServiceError as error:
+                self._tell(f"lost: {error}")
+            # One that stood for a while was good.
+            wait = _FIRST if time.monotonic() - begun > 2 * _LONGEST else min(2 * wait, _LONGEST)
+            await asyncio.sleep(wait)
+
+    async def _follow(self) -> None:
+        client, wanted = self._client, self._wanted()
+        await client.subscribe(self._own, filter_of(list(wanted)), consumer=self._own)
+        place = await self._locate(wanted)
+        cursor = place.cursor
+        while cursor < place.last:
+            cursor = await self._catch_up(cursor, place.last)
+        self._tell("open")
+        acknowledged = time.monotonic()
+        async for delivery in client.listen(self._own, after=place.last, acknowledge=False):
+            await self._give(delivery.event)
+            self.cursor = delivery.cursor
+            if time.monotonic() - acknowledged > _ACKNOWLEDGE:
+                await client.acknowledge(self._own, delivery.cursor)
+                acknowledged = time.monotonic()
+
+    async def _locate(self, wanted: Mapping[Id, int]) -> Located:
+        said = {"views": list(wanted.items()), "protocol": PROTOCOL}
+        body, headers = msgspec.json.encode(said), {"Content-Type": "application/json"}
+        found: Located = await self._client.send(Ask("POST", "/v1/site:locate", Located, body, headers))
+        return found
+
+    async def _catch_up(self, cursor: int, last: int) -> int:
+        found: _Kept = await self._client.send(
+            Ask("GET", f"/v1/events?after={cursor}&limit={min(_PART, last - cursor)}", _Kept)
+        )
+        for item in found.items:
+            if item.cursor <= last:
+                await self._give(item.event)
+        return found.items[-1].cursor if found.items else last
+
+    async def _give(self, event: dict[str, Any]) -> None:
+        entry = read_entry(event)
+        if entry is not None:
+            await self._take(self.name, entry)

@@ -1,0 +1,146 @@
+"""Sites on this machine: one process each, forked from one that has loaded everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.errors import MachineError
+from headgate.network.assignment import SOURCE, Neighbour
+from headgate.network.extension import TENANT
+from headgate.network.forking import SITE
+from headgate.service.security.keys import DEFAULT_TENANT, Keys
+from headgate.service.server import make_place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+_PATIENCE = 60.0
+
+
+class LocalSite(NamedTuple):
+    """A site that runs here."""
+
+    pid: int
+    neighbour: Neighbour
+    publisher: Neighbour | None
+    """At the source: how documents are published."""
+
+
+class LocalSites:
+    """Sites that run here, with their data in folders of one directory. They end with this process."""
+
+    def __init__(self, place: Path, **settings: Any) -> None:
+        self.place = place
+        self.sites: dict[str, LocalSite] = {}
+        self._settings = settings
+        self._keys: dict[str, dict[str, str]] = {}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "headgate.network.forking"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, name: str, port: int = 0) -> LocalSite:
+        """Start a site, or start it again with what it has kept."""
+        data = self.place / name
+        keys = self._keys.get(name) or self._made(name, data)
+        asked = {"data": str(data), "port": port, SITE: TENANT, **self._settings}
+        answer = self._ask(asked)
+        address = answer["address"]
+        publisher = Neighbour(address, keys[DEFAULT_TENANT]) if name == SOURCE else None
+        found = LocalSite(answer["pid"], Neighbour(address, keys[TENANT]), publisher)
+        self.sites[name] = found
+        return found
+
+    def again(self, name: str) -> LocalSite:
+        """Start a site that has ended, where it was."""
+        port = int(self.sites[name].neighbour.address.rpartition(":")[2])
+        return self.start(name, port)
+
+    def _made(self, name: str, data: Path) -> dict[str, str]:
+        """Make the keys of a site: one for the network, and at the source one for publishers."""
+        make_place(data)
+        keys = Keys(data)
+        try:
+            tenants = (TENANT, DEFAULT_TENANT) if name == SOURCE else (TENANT,)
+            self._keys[name] = {each: keys.add(each, ["admin"], note="local")[1] for each in tenants}
+        finally:
+            keys.close()
+        return self._keys[name]
+
+    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        found: dict[str, Any] = json.loads(
+            self._process.stdout.readline() or '{"error": "no sites can be started"}'
+        )
+        if "error" in found:
+            raise MachineError(f"site {asked['data']} does not run: {found['error']}")
+        return found
+
+    def neighbours(self) -> dict[str, Neighbour]:
+        """Return how the sites can be reached."""
+        return {name: site.neighbour for name, site in self.sites.items()}
+
+    def kill(self, name: str) -> None:
+        """End a site at once, as kill -9 does."""
+        _end(self.sites[name].pid, signal.SIGKILL)
+
+    def stop(self, name: str) -> None:
+        """End a site in good order."""
+        _end(self.sites[name].pid, signal.SIGTERM)
+
+    def close(self) -> None:
+        """End all of them."""
+        for site in self.sites.values():
+            try:
+                os.kill(site.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(_PATIENCE)
+        self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        """Return them."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End them."""
+        self.close()
+
+
+def _end(pid: int, how: int) -> None:
+    try:
+        os.kill(pid, how)
+    except ProcessLookupError:
+        return
+    deadline = time.monotonic() + _PATIENCE
+    # Its parent reaps it; until then it is there, as a zombie.
+    while _runs(pid):
+        if time.monotonic() > deadline:
+            raise MachineError(f"process {pid} does not end")
+        time.sleep(0.005)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -1,0 +1,92 @@
+"""From a plan to what each site is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.errors import NetworkError
+from headgate.network.assignment import SOURCE, Assignment, Input, View
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from headgate.core.event import Id
+    from headgate.engine.dissemination import PlacedView
+    from headgate.network.assignment import Neighbour
+
+    Held = tuple[str, Id]
+    """A view, and the site that holds it."""
+
+
+class Kind(NamedTuple):
+    """What the views of a network are."""
+
+    network: str
+    dialect: str
+    documents: str
+    """The tenant of the source that documents are published to."""
+    carries: str | None = None
+    taxonomy: str | None = None
+
+
+def begins_of(
+    placed: Sequence[PlacedView], before: Mapping[Held, int], reached: Mapping[Id, int], position: int
+) -> dict[Held, int]:
+    """Say after which document each view begins at the sites that hold it.
+
+    Where it is held already, that stays as it was. A view that comes begins after the last document, which is
+    at `position`; one that the source feeds from now on begins there where its own site has come to.
+    """
+    found: dict[Held, int] = {}
+    for view in placed:
+        begin = found[view.site, view.id] = before.get((view.site, view.id), position)
+        if not view.inputs:
+            held = (SOURCE, view.id)
+            found[held] = before.get(held, reached.get(view.id, begin))
+    return found
+
+
+def assignments(
+    kind: Kind,
+    placed: Sequence[PlacedView],
+    sites: Mapping[str, Neighbour],
+    epoch: int,
+    *,
+    begins: Mapping[Held, int] | None = None,
+    fan_outs: Mapping[str, int] | None = None,
+) -> dict[str, Assignment]:
+    """Say what each site is told, by name.
+
+    A view that the source feeds is computed there, and taken by its own site as it is.
+    """
+    known = {view.id: view for view in placed}
+    after, bounds = begins or {}, fan_outs or {}
+    views: dict[str, list[View]] = {name: [] for name in sites}
+    for view in placed:
+        if view.site not in views or view.site == SOURCE:
+            raise NetworkError(
+                f"view {view.id!r} is planned for site {view.site!r}, which is not among the sites: add it, "
+                "with its address"
+            )
+        inputs = tuple(Input(each, known[each].site, known[each].filter) for each in view.inputs)
+        if not inputs:
+            views[SOURCE].append(View(view.id, view.filter, 1, (), after.get((SOURCE, view.id), 0)))
+            inputs = (Input(view.id, SOURCE, view.filter),)
+        begin = after.get((view.site, view.id), 0)
+        views[view.site].append(View(view.id, view.filter, view.level, inputs, begin))
+    found = {}
+    for name, held in views.items():
+        near = {each.site for view in held for each in view.inputs if each.site != name}
+        found[name] = Assignment(
+            network=kind.network,
+            site=name,
+            epoch=epoch,
+            dialect=kind.dialect,
+            views=tuple(held),
+            neighbours={each: sites[each] for each in sorted(near)},
+            fan_out=bounds.get(name),
+            documents=kind.documents if name == SOURCE else None,
+            carries=kind.carries,
+            taxonomy=kind.taxonomy,
+        )
+    return found

@@ -1,0 +1,94 @@
+"""A network in memory gives every view what it gets from the documents themselves, whatever happens."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headgate import Settings
+from headgate.engine.views import views_of
+from headgate.network.assignment import SOURCE
+from headgate.network.entry import Result
+from tests.network.memory import MemoryNetwork
+from tests.network.worlds import KINDS, World, world_of
+from tests.seeds import seeds
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
+
+
+def direct(world: World, first: int = 1) -> dict[Id, list[tuple[int, Any]]]:
+    """Compute what each view gives for each document, from the document itself."""
+    views = views_of(world.subscriptions, carries=world.carries)
+    return {
+        each.id: [
+            (number, packed)
+            for number, event in enumerate(world.documents, 1)
+            if number >= first and (packed := views.pack(views.result(view, event))) is not None
+        ]
+        for view, each in enumerate(world.subscriptions)
+    }
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_get_what_the_documents_give(kind: str, seed: int) -> None:
+    """Sites take from each other in any order, are killed, and have room for few documents."""
+    rng = random.Random(f"{kind} {seed}")
+    world = world_of(kind, rng, 25, 30)
+    plan = world.plan()
+    if rng.random() < 0.5:
+        # Several views at each site, which feed each other there.
+        plan.rename_sites({each.site: f"s{rng.randrange(6)}" for each in plan.placed()})
+    network = MemoryNetwork(world, plan, rng, most_kept=rng.choice([2, 5, 2_000]))
+    left = list(world.documents)
+    while left:
+        act = rng.random()
+        if act < 0.3:
+            network.publish(left.pop(0))
+        elif act < 0.9:
+            site, upstream = rng.choice(network.links())
+            network.sites[site].step(upstream, rng.randint(1, 4))
+        elif act < 0.95:
+            rng.choice(list(network.sites.values())).begin()
+        else:
+            rng.choice(list(network.sites.values())).mark()
+    network.drain()
+    assert network.results() == direct(world)
+    deep = {each.level for each in network.plan.placed()}
+    assert len(deep) > 1
+    # What was sent is what the plan says: the source feeds those that it feeds, and nobody else.
+    fed = {each.id for each in network.plan.placed() if not each.inputs}
+    assert {entry.view for entry in network.sites[SOURCE].log if isinstance(entry, Result)} <= fed
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
+    """Sites fail, and those that they fed are fed in another way from where they were."""
+    rng = random.Random(f"{kind} {seed}")
+    world = world_of(kind, rng, 25, 30)
+    plan = world.plan(Settings(fan_out=3))
+    plan.rename_sites({each.site: f"s{rng.randrange(12)}" for each in plan.placed()})
+    network = MemoryNetwork(world, plan, rng)
+    gone: set[Id] = set()
+    for event in world.documents:
+        network.publish(event)
+        for _ in range(rng.randint(0, 20)):
+            site, upstream = rng.choice(network.links())
+            network.sites[site].step(upstream, rng.randint(1, 4))
+        if rng.random() < 0.15:
+            name = rng.choice(sorted({each.site for each in plan.placed()}))
+            gone |= {each.id for each in plan.placed() if each.site == name}
+            plan.fail_site(name)
+            network.sites[name].alive = False
+            network.deploy()
+    network.drain()
+    found, wanted = network.results(), direct(world)
+    assert {view: rows for view, rows in found.items() if view not in gone} == {
+        view: rows for view, rows in wanted.items() if view not in gone
+    }
+    # What a site had when it failed is a beginning of what it should have had.
+    assert all(found[view] == wanted[view][: len(found[view])] for view in gone)

@@ -1,0 +1,222 @@
+"""Sites as processes: every view gets what it gets from the documents themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from headgate import AsyncClient, Settings
+from headgate.client.asking import Ask
+from headgate.errors import ServiceError
+from headgate.network.assignment import SOURCE
+from headgate.network.deployment import Deployment
+from headgate.network.entry import Result, read_entry
+from headgate.network.local import LocalSites
+from headgate.network.placement import Kind
+from tests.network.test_evaluation import direct
+from tests.network.worlds import KINDS, World, world_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Self
+
+    from headgate import Dissemination, Event
+    from headgate.core.event import Id
+
+
+@pytest.fixture
+def sites(tmp_path: Path) -> Iterator[LocalSites]:
+    """Return what starts sites."""
+    with LocalSites(tmp_path) as found:
+        yield found
+
+
+def row_of(event: Event) -> dict[str, Any]:
+    """Write a document for the service."""
+    if isinstance(event.data, str):
+        return {"id": event.id, "data": event.data, "datacontenttype": event.content_type}
+    return dict(event.data)
+
+
+async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
+    """Read the logs of all sites."""
+    found: dict[Id, list[tuple[int, Any]]] = {}
+    for name, site in deployment.sites.items():
+        if name == SOURCE or name in deployment.failed:
+            continue
+        async with AsyncClient(site.address, key=site.key) as client:
+            after: str | None = "0"
+            while after is not None:
+                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", dict[str, Any]))
+                after = page["next"]
+                for item in page["items"]:
+                    entry = read_entry(item["event"])
+                    if isinstance(entry, Result):
+                        found.setdefault(entry.view, []).append((entry.document, entry.packed))
+    return found
+
+
+def plain(rows: dict[Id, list[tuple[int, Any]]], world: World) -> dict[Id, list[tuple[int, Any]]]:
+    """Write results as JSON has them."""
+    found = {view: rows.get(view, []) for view in (each.id for each in world.subscriptions)}
+    decoded: dict[Id, list[tuple[int, Any]]] = msgspec.json.decode(
+        msgspec.json.encode(found), type=dict[str, list[tuple[int, Any]]]
+    )
+    return decoded
+
+
+class Running:
+    """A world on sites of this machine, and a publisher."""
+
+    def __init__(self, sites: LocalSites, world: World, plan: Dissemination) -> None:
+        self.sites = sites
+        self.world = world
+        for name in (SOURCE, *sorted({each.site for each in plan.placed()})):
+            sites.start(name)
+        kind = Kind("test", world.dialect, "default", world.carries)
+        self.deployment = Deployment(kind, plan, sites.neighbours())
+        publisher = sites.sites[SOURCE].publisher
+        assert publisher is not None
+        self._publisher = publisher
+
+    async def __aenter__(self) -> Self:
+        self.client = AsyncClient(self._publisher.address, key=self._publisher.key)
+        await self.deployment.deploy()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.close()
+        await self.deployment.close()
+
+    async def publish(self, *events: Event) -> None:
+        """Publish documents."""
+        await self.client.publish([row_of(event) for event in events])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_processes_feed_each_other(sites: LocalSites, kind: str) -> None:
+    """All views get their results, through sites that take from each other."""
+    world = world_of(kind, random.Random(kind), 12, 20)
+
+    async def run() -> dict[Id, list[tuple[int, Any]]]:
+        async with Running(sites, world, world.plan()) as running:
+            for event in world.documents:
+                await running.publish(event)
+            await running.deployment.wait(len(world.documents))
+            return await results(running.deployment)
+
+    assert plain(asyncio.run(run()), world) == plain(direct(world), world)
+
+
+def test_sites_are_killed_and_come_again(sites: LocalSites) -> None:
+    """Those that they fed are fed in another way meanwhile; nothing is lost, nothing comes twice."""
+    world = world_of("xpath", random.Random(7), 12, 40)
+
+    async def run() -> dict[Id, list[tuple[int, Any]]]:
+        plan = world.plan()
+        used = {each for view in plan.placed() for each in view.inputs}
+        feeders = sorted({view.site for view in plan.placed() if view.id in used})
+        async with Running(sites, world, plan) as running:
+            deployment = running.deployment
+            for number, event in enumerate(world.documents):
+                await running.publish(event)
+                if number == 10:
+                    for name in feeders[:2]:
+                        sites.kill(name)
+                if number == 15:
+                    repaired = await deployment.repair()
+                    assert repaired is not None
+                    assert repaired.failed == tuple(feeders[:2])
+                    assert repaired.moved
+                    assert not repaired.unfed
+                    assert await deployment.repair() is None
+                if number == 25:
+                    for name in feeders[:2]:
+                        sites.again(name)
+                    assert await deployment.admit() == tuple(feeders[:2])
+            await deployment.wait(len(world.documents))
+            return await results(deployment)
+
+    assert plain(asyncio.run(run()), world) == plain(direct(world), world)
+
+
+def test_a_network_goes_over_to_other_plans(sites: LocalSites) -> None:
+    """Back and forth between plans while documents come; a site leaves; nothing is lost or comes twice."""
+    world = world_of("sql", random.Random(3), 12, 40)
+
+    async def run() -> tuple[dict[Id, list[tuple[int, Any]]], Id]:
+        plans = [world.plan(Settings(fan_out=each, source_fan_out=12)) for each in (2, 5, 3)]
+        async with Running(sites, world, plans[0]) as running:
+            deployment = running.deployment
+            for number, event in enumerate(world.documents):
+                await running.publish(event)
+                if number % 8 == 5:
+                    await deployment.redeploy(plans[number // 8 % 3])
+            left = deployment.plan.placed()[0]
+            await deployment.drain(left.site)
+            await deployment.wait(len(world.documents))
+            return await results(deployment), left.id
+
+    found, left = asyncio.run(run())
+    rows, wanted = plain(found, world), plain(direct(world), world)
+    assert rows.pop(left) == []
+    del wanted[left]
+    assert rows == wanted
+
+
+def test_what_cannot_be_is_refused(sites: LocalSites) -> None:
+    """A site of another version, an older assignment, a view that is not there: one line each."""
+    sites.start("a")
+    site = sites.sites["a"].neighbour
+
+    def asked(method: str, path: str, said: dict[str, Any]) -> Ask:
+        body, headers = json.dumps(said).encode(), {"Content-Type": "application/json"}
+        return Ask(method, path, dict[str, Any], body, headers)
+
+    def told(**given: Any) -> Ask:
+        said = {"network": "n", "site": "a", "epoch": 2, "dialect": "sql", **given}
+        return asked("PUT", "/v1/site", said)
+
+    view = {"id": "v", "filter": "x = 1", "level": 1}
+    cases = [
+        (told(protocol=99), "the assignment of site 'a' has protocol 99, and this version of Headgate has 1"),
+        (told(views=[view]), "view 'v' of site 'a' has no inputs, and only the source reads documents"),
+        (
+            told(views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "TRUE"}]}]),
+            "is fed by site 'b', whose address is not given",
+        ),
+        (
+            told(
+                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "y = 1"}]}],
+                neighbours={"b": {"address": "http://127.0.0.1:1"}},
+            ),
+            "cannot be computed from view",
+        ),
+        (told(documents="network"), "publish documents to another tenant"),
+        (told(epoch=1), "which is older"),
+        (
+            asked("POST", "/v1/site:locate", {"views": [["v", 0]], "protocol": 1}),
+            "view 'v' is not at this site",
+        ),
+        (
+            asked("POST", "/v1/site:locate", {"views": [], "protocol": 7}),
+            "a site with protocol 7 asks, and this one has 1",
+        ),
+    ]
+
+    async def run() -> None:
+        async with AsyncClient(site.address, key=site.key) as client:
+            await client.send(told())
+            for ask, why in cases:
+                with pytest.raises(ServiceError, match=re.escape(why)) as caught:
+                    await client.send(ask)
+                assert "\n" not in str(caught.value)
+
+    asyncio.run(run())
