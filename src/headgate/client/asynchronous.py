@@ -84,7 +84,7 @@ class AsyncClient:
 
     async def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
         """Read events that are kept and come after a cursor, in order."""
-        found: KeptEvents = await self._send(asking.kept(after, limit))
+        found: KeptEvents = await self.send(asking.kept(after, limit))
         return found
 
     async def subscribe(

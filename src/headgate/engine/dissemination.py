@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.kind import FilterSettings
+from headgate.contents.kind import NAMES, FilterSettings
 from headgate.contents.registry import content_of, kind_of, room_of_content
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
@@ -134,7 +134,7 @@ class Dissemination:
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
         content = content_of((each.dialect for each in given), "the views")
-        about = {"content": content, "carries": carries}
+        about = {"content": content, "carries": carries, "names": taken.names_said}
         made = make_network(views, PlanInput(ids, filters, found.rows, found.bytes), settings, about=about)
         return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
 
@@ -148,7 +148,7 @@ class Dissemination:
             Subscription(identity, network.filters.text(number), dialect)
             for number, identity in enumerate(network.ids)
         ]
-        taken = _Taken(about.get("carries"), taxonomy)
+        taken = _Taken(about.get("carries"), taxonomy, **about.get("names", {}))
         sizes = network.sizes or (network.costs.source_sent, network.costs.source_sent)
         settings = Settings.read(about.get("settings", {}))
         return cls(given, taken.views(given), network, sizes, settings, taken)
@@ -389,9 +389,15 @@ class _Taken(NamedTuple):
 
     carries: str | None
     taxonomy: Taxonomy | None
-    nulls: str | None
-    names: str | None
-    dots: str | None
+    nulls: str | None = None
+    names: str | None = None
+    dots: str | None = None
+
+    @property
+    def names_said(self) -> dict[str, str]:
+        """Write down what is said of names."""
+        said = {name: getattr(self, name) for name in NAMES}
+        return {name: value for name, value in said.items() if value is not None}
 
     def views(self, subscriptions: Sequence[Subscription]) -> Views:
         return views_of(subscriptions, **self._asdict())
