@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Settings
+from headgate import Dissemination, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.network.assignment import SOURCE
 from headgate.network.entry import Result
@@ -16,6 +16,8 @@ from tests.network.worlds import KINDS, World, world_of
 from tests.seeds import seeds
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headgate.core.event import Id
 
 
@@ -92,3 +94,21 @@ def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
     }
     # What a site had when it failed is a beginning of what it should have had.
     assert all(found[view] == wanted[view][: len(found[view])] for view in gone)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_is_opened_again(kind: str, tmp_path: Path) -> None:
+    """What was saved feeds views as before, and takes new ones."""
+    world = world_of(kind, random.Random(kind), 20, 10)
+    names = {"names": "exact"} if kind == "sql" else {}
+    plan = Dissemination.build(
+        world.subscriptions, world.documents[:3], Settings(fan_out=4), carries=world.carries, **names
+    )
+    plan.network.save(tmp_path / "plan")
+    opened = Dissemination.open(tmp_path / "plan")
+    assert opened.placed() == plan.placed()
+    assert (opened.carries, opened.dialect, opened.names) == (world.carries, world.dialect, names)
+    event = world.documents[-1]
+    assert opened.deliver(event) == plan.deliver(event)
+    opened.subscribe(Subscription("new", world.subscriptions[0].filter, world.dialect))
+    assert opened.deliver(event)["new"] == opened.deliver(event)[world.subscriptions[0].id]

@@ -218,7 +218,7 @@ class Story:
             found.append(delivery)
             if len(found) >= len(waits):
                 break
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
         self._same(consumer, begin, found, len(waits))
 
     def kill(self) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.kind import NAMES, FilterSettings
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of, kind_of, room_of_content
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+
+_MEANT = ("nulls", "names", "dots")
+"""The settings that say what names mean in filters of records."""
 
 
 class Feeding(NamedTuple):
@@ -134,7 +138,7 @@ class Dissemination:
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
         content = content_of((each.dialect for each in given), "the views")
-        about = {"content": content, "carries": carries, "names": taken.names_said}
+        about = {"content": content, "carries": carries, "names": taken.settings}
         made = make_network(views, PlanInput(ids, filters, found.rows, found.bytes), settings, about=about)
         return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
 
@@ -148,7 +152,8 @@ class Dissemination:
             Subscription(identity, network.filters.text(number), dialect)
             for number, identity in enumerate(network.ids)
         ]
-        taken = _Taken(about.get("carries"), taxonomy, **about.get("names", {}))
+        meant: Mapping[str, str] = about.get("names", {})
+        taken = _Taken(about.get("carries"), taxonomy, *(meant.get(each) for each in _MEANT))
         sizes = network.sizes or (network.costs.source_sent, network.costs.source_sent)
         settings = Settings.read(about.get("settings", {}))
         return cls(given, taken.views(given), network, sizes, settings, taken)
@@ -166,6 +171,11 @@ class Dissemination:
     def carries(self) -> str | None:
         """Return what views over records give: `row` or `key`."""
         return self._taken.carries
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Return the settings that say what names mean, where they are not as usual."""
+        return self._taken.settings
 
     @property
     def due(self) -> bool:
@@ -389,15 +399,15 @@ class _Taken(NamedTuple):
 
     carries: str | None
     taxonomy: Taxonomy | None
-    nulls: str | None = None
-    names: str | None = None
-    dots: str | None = None
+    nulls: str | None
+    names: str | None
+    dots: str | None
 
     @property
-    def names_said(self) -> dict[str, str]:
-        """Write down what is said of names."""
-        said = {name: getattr(self, name) for name in NAMES}
-        return {name: value for name, value in said.items() if value is not None}
+    def settings(self) -> dict[str, str]:
+        """Return what names mean, where it is not as usual."""
+        found = {name: getattr(self, name) for name in _MEANT}
+        return {name: value for name, value in found.items() if value is not None}
 
     def views(self, subscriptions: Sequence[Subscription]) -> Views:
         return views_of(subscriptions, **self._asdict())

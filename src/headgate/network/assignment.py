@@ -73,6 +73,8 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     carries: str | None = None
     taxonomy: str | None = None
     """As N-Triples."""
+    names: dict[str, str] = {}
+    """What names mean in filters of records: `nulls`, `names`, `dots`."""
     protocol: int = PROTOCOL
 
     def check(self) -> None:

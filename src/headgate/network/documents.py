@@ -42,7 +42,7 @@ class Documents:
         self._evaluation = evaluation
         self._ids: list[Id] = [view.id for view in assignment.views]
         content = content_of([assignment.dialect], "the views")
-        self._index = room_of_content(content, FilterSettings(taxonomy=taxonomy)).build(
+        self._index = room_of_content(content, FilterSettings(taxonomy=taxonomy, **assignment.names)).build(
             Subscription(number, view.filter, assignment.dialect)
             for number, view in enumerate(assignment.views)
         )

@@ -148,6 +148,7 @@ class Evaluation:
             [Subscription(identity, text, assignment.dialect) for identity, text in texts.items()],
             carries=assignment.carries,
             taxonomy=taxonomy,
+            **assignment.names,
         )
         self.targets: dict[Id, _Target] = {}
         self._uses: dict[Key, list[_Target]] = {}

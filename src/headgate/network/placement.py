@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import NetworkError
@@ -27,6 +28,8 @@ class Kind(NamedTuple):
     """The tenant of the source that documents are published to."""
     carries: str | None = None
     taxonomy: str | None = None
+    names: Mapping[str, str] = MappingProxyType({})
+    """What names mean in filters of records: `nulls`, `names`, `dots`."""
 
 
 def begins_of(
@@ -88,5 +91,6 @@ def assignments(
             documents=kind.documents if name == SOURCE else None,
             carries=kind.carries,
             taxonomy=kind.taxonomy,
+            names=dict(kind.names),
         )
     return found
