@@ -24,6 +24,7 @@ from tests.xml.random_views import view_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 Made = tuple[list[Subscription], list[Event]]
 
@@ -189,7 +190,7 @@ def test_what_is_refused() -> None:
         Dissemination.build([one], [event], names="loud")
 
 
-def test_what_names_mean() -> None:
+def test_what_names_mean(tmp_path: Path) -> None:
     """The settings of names are those of an engine, also for what is subscribed later."""
     given = {"A": "A > 5", "a": "a > 5", "both": "A > 5 AND a > 5", "there": "present(b) AND A > 5"}
     given |= {"gone": "NOT present(b)", "dot": "`a.b` = 1 AND A > 5"}
@@ -210,6 +211,8 @@ def test_what_names_mean() -> None:
     for name in ("a", "there", "gone"):
         network.subscribe(subscriptions[name])
     assert check(network, subscriptions, events, **meaning) > 0
-    for event in events:
-        delivered = network.deliver(event)
-        assert sorted(name for name in delivered if delivered[name] is not None) == engine.match(event)
+    Dissemination.build(subscriptions.values(), events, **meaning).network.save(tmp_path / "network")
+    for each in (network, Dissemination.open(tmp_path / "network")):
+        for event in events:
+            delivered = each.deliver(event)
+            assert sorted(name for name in delivered if delivered[name] is not None) == engine.match(event)

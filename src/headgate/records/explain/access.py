@@ -17,6 +17,7 @@ from headgate.records.events.encode import encode
 from headgate.records.index.access import BY_GRAM, PAIR
 from headgate.records.index.build import by_events, by_filters, choose
 from headgate.records.index.clusters import lines_of_atoms
+from headgate.records.index.grams import GRAMS
 from headgate.records.programs.programs import ALL, ANY, GLOB, VALUE
 
 if TYPE_CHECKING:
@@ -171,8 +172,12 @@ def word_of(path: Path, kind: int) -> str:
 
 
 def _tree_words(programs: Programs, found: Choices, lines: Ints) -> list[str]:
-    numbers = {line % found.lines.size for line in lines.tolist()}
-    return sorted({shown(programs.attributes[found.lines.line_attribute[line]]) for line in numbers})
+    names = set()
+    for line in {each % found.lines.size for each in lines.tolist()}:
+        multi = found.lines.line_multi[line]
+        kind = GLOB if multi == GRAMS else ANY if multi else VALUE
+        names.add(word_of(programs.attributes[found.lines.line_attribute[line]], kind))
+    return sorted(names)
 
 
 def _tree_checks(programs: Programs, number: int) -> Iterator[str]:
