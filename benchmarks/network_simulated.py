@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import random
 import tempfile
 import time
 from dataclasses import dataclass
@@ -62,7 +63,9 @@ _ALONE = 60.0
 """Seconds between documents that are simulated one by one."""
 _LEAST = 0.03
 """Seconds: its least one."""
-_WARM, _TURNS = 6, 4
+_WARM = 6
+"""Documents that are published before anything is measured."""
+_HOW = ("one by one", "at once")
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,14 @@ class Size:
     """What a size measures."""
 
     real: real.Size
+    turns: int
+    """How often documents are published; the best counts."""
     pairs: int
     """Documents that are published one by one, for calibrating and as many for checking."""
     burst: int
+    """The same of those that are published at once."""
     apart: float
-    """Seconds between them."""
+    """Seconds between documents, about."""
     views: int
     unique: int
     bounds: tuple[float, ...]
@@ -85,10 +91,10 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(real.Size(6, 60, 40, 16, 0, 0, 0), 8, 5, 0.3, 600, 200, (5, math.inf), 3, 30, (2_000, 2, 50)),
+    "quick": Size(real.Size(6, 60, 40, 22, 0, 0, 0), 2, 3, 5, 0.4, 600, 200, (5, math.inf), 3, 30, (2_000, 2, 50)),
     "full": Size(
-        real.Size(20, 300, 200, 40, 0, 0, 0),
-        16, 10, 0.6, 10_000, 3_000, (5, 10, 30, 50, 100, math.inf), 20, 200, (100_000, 4, 1_000),
+        real.Size(20, 300, 200, 34, 0, 0, 0),
+        6, 4, 10, 0.6, 10_000, 3_000, (5, 10, 30, 50, 100, math.inf), 20, 200, (100_000, 4, 1_000),
     ),
 }  # fmt: skip
 
@@ -135,25 +141,25 @@ def held_against(size: Size, *, full: bool) -> tuple[list[Result], Costs]:
     world = real._world(size.real)
     plan = Dissemination.build(world.subscriptions, world.documents[:3], Settings(fan_out=7.0))
     with tempfile.TemporaryDirectory() as place:
-        found, parts = asyncio.run(_measure(size, Path(place), world, plan))
+        found, turns = asyncio.run(_measure(size, Path(place), world, plan))
+    parts = {kind: _best(kind, each, found.latency) for kind, each in turns.items()}
     machines = Machines.one(found.layout.stations, cores())
 
-    def observed(documents: Sequence[int]) -> Observed:
+    def observed(kind: str, documents: Sequence[int]) -> Observed:
         some = np.array(documents)
-        began = found.began[some] - found.began[some[0]]
+        apart = _ALONE * np.arange(len(some))
+        began = apart if kind.startswith(_HOW[0]) else found.began[some] - found.began[some].min()
         traffic = Traffic(
             began, np.arange(len(some)), np.zeros(len(some)), np.ascontiguousarray(found.sizes[some])
         )
         scene = Scene(found.layout, machines, one_place(), traffic, Costs())
         return Observed(scene, found.latency[some])
 
-    alone = np.array(parts["alone: calibrating"])
+    alone = np.array(parts[f"{_HOW[0]}: calibrating"])
     given = (found.sizes[alone][:, found.layout.fed] >= 0).sum()
     select, join = _evaluating(world, found.placed)
-    first = Costs(
-        match=0.0, compute=float(found.computing[alone].sum() / given), select=select, join=join
-    )
-    known = {name: observed(documents) for name, documents in parts.items()}
+    first = Costs(match=0.0, compute=float(found.computing[alone].sum() / given), select=select, join=join)
+    known = {name: observed(name, documents) for name, documents in parts.items()}
     costs = calibrate([part for name, part in known.items() if name.endswith("calibrating")], first)
     section = (
         f"The simulator against a real network of {size.real.sites} sites and {size.real.views} views, "
@@ -174,7 +180,9 @@ def held_against(size: Size, *, full: bool) -> tuple[list[Result], Costs]:
     there = found.hops > 0
     wrong = int(((found.hops < least) | (found.hops > most))[there].sum())
     results += [
-        Result("views on another level than their site tells", found.levels_told, "", goal=0, section=section),
+        Result(
+            "views on another level than their site tells", found.levels_told, "", goal=0, section=section
+        ),
         Result("results that came by another number of hops", wrong, "", goal=0, section=section),
         Result("of so many", int(there.sum()), "", section=section),
     ]
@@ -186,42 +194,42 @@ def held_against(size: Size, *, full: bool) -> tuple[list[Result], Costs]:
 
 async def _measure(
     size: Size, place: Path, world: World, plan: Dissemination
-) -> tuple[_Measured, dict[str, list[int]]]:
-    """Publish documents one by one and in bursts; returns which of them calibrate and which check."""
-    parts: dict[str, list[int]] = {
-        f"{how}: {what}": []
-        for how in ("alone", f"{size.burst} at once")
-        for what in ("calibrating", "checking")
+) -> tuple[_Measured, dict[str, list[list[int]]]]:
+    """Publish documents one by one and many at once, again and again; returns their numbers, by turn."""
+    rng = random.Random(SEED)
+    kinds = [f"{how}: {what}" for how in _HOW for what in ("calibrating", "checking")]
+    parts: dict[str, list[list[int]]] = {kind: [] for kind in kinds}
+    taken = iter(world.documents[_WARM:])
+    documents = {
+        kind: list(itertools.islice(taken, size.pairs if kind.startswith(_HOW[0]) else size.burst))
+        for kind in kinds
     }
-    alone, alone_checked, burst, burst_checked = parts.values()
     async with real._Network(place, world, plan, size.real.sites) as network:
         await network.deployment.deploy()
         await network.publish(world.documents[:_WARM])
         await network.deployment.wait(network.published, 300)
         await asyncio.sleep(1.0)
-        left = itertools.cycle(world.documents[_WARM:])
-        # In turns: what else goes on at the machine is then the same for both.
-        for turn in range(_TURNS):
-            for number in range(2 * size.pairs // _TURNS):
-                # Two and two: at this pace links acknowledge at every second document, which takes time.
-                (alone, alone_checked)[number // 2 % 2].append(network.published)
-                await network.publish([next(left)])
-                # Asking sites how far they are would be work beside that which is measured.
-                await asyncio.sleep(size.apart)
-            for some in (burst, burst_checked) if turn % 2 else (burst_checked, burst):
-                some += range(network.published, network.published + size.burst)
-                await network.client.publish(
-                    [
-                        {"id": each.id, "data": each.data, "datacontenttype": "xml"}
-                        for each in itertools.islice(left, size.burst)
-                    ]
-                )
-                network.published += size.burst
-                await asyncio.sleep(size.apart)
+        for _ in range(size.turns):
+            for kind in rng.sample(kinds, len(kinds)):
+                some = documents[kind]
+                parts[kind].append(list(range(network.published, network.published + len(some))))
+                for each in [[one] for one in some] if kind.startswith(_HOW[0]) else [some]:
+                    await network.publish(each)
+                    # Asking sites how far they are would be work beside that which is measured.
+                    await asyncio.sleep(size.apart * (1 if len(each) == 1 else 3) * rng.uniform(0.8, 1.2))
                 await network.deployment.wait(network.published, 300)
-                await asyncio.sleep(size.apart)
-        await network.deployment.wait(network.published, 300)
         return await _read(network, plan), parts
+
+
+def _best(kind: str, turns: Sequence[Sequence[int]], latency: Floats) -> list[int]:
+    """Take of documents that were published several times those that the rest of the machine disturbed least.
+
+    Documents that were published at once are taken together.
+    """
+    means = np.array([[np.nanmean(latency[each]) for each in turn] for turn in turns])
+    if kind.startswith(_HOW[0]):
+        return [int(np.array(turns)[means[:, place].argmin(), place]) for place in range(means.shape[1])]
+    return list(turns[int(means.mean(axis=1).argmin())])
 
 
 async def _read(network: _Network, plan: Dissemination) -> _Measured:
@@ -257,7 +265,9 @@ async def _read(network: _Network, plan: Dissemination) -> _Measured:
         if name != SOURCE
         for view in status.views
     }
-    wrong = sum(told[view.id] != level for view, level in zip(placed, levels_of(layout).tolist(), strict=True))
+    wrong = sum(
+        told[view.id] != level for view, level in zip(placed, levels_of(layout).tolist(), strict=True)
+    )
     return _Measured(placed, layout, sizes, latency, began, computing, hops, wrong)
 
 
@@ -359,9 +369,7 @@ def plans_of(
         begun = time.perf_counter()
         made = make_network(laid, asked, settings, ways=lambda: ways).network
         real._say(f"{_bound(bound)}: planned in {time.perf_counter() - begun:.0f} s")
-        planned.append(
-            _Planned(bound, made, sizes, np.array([float(len(text)) for text in texts]))
-        )
+        planned.append(_Planned(bound, made, sizes, np.array([float(len(text)) for text in texts])))
     return planned
 
 
@@ -467,5 +475,7 @@ def at_scale(size: Size, costs: Costs, *, full: bool) -> list[Result]:
         Result("messages", found.messages, "", section=section),
         Result("CPU of a message", 1e9 * spent / max(1, found.messages), "ns", section=section),
         Result("mean latency", 1e3 * found.mean, "ms", section=section),
-        Result("views that the source feeds", float((planned.network.plan.chosen < 0).sum()), "", section=section),
+        Result(
+            "views that the source feeds", float((planned.network.plan.chosen < 0).sum()), "", section=section
+        ),
     ]

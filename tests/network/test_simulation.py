@@ -45,7 +45,9 @@ def scene_of(rng: random.Random) -> Scene:
         stations,
     )
     kinds, cities = rng.randint(1, 3), rng.randint(1, 3)
-    sizes = np.array([[rng.choice((0, 10, 20, 1000)) for _ in range(views)] for _ in range(kinds)], np.float32)
+    sizes = np.array(
+        [[rng.choice((0, 10, 20, 1000)) for _ in range(views)] for _ in range(kinds)], np.float32
+    )
     for kind in range(kinds):
         for view in range(views):
             if any(sizes[kind, each] < 0 for each in inputs[view]) or rng.random() < 0.15:
@@ -63,7 +65,10 @@ def scene_of(rng: random.Random) -> Scene:
         np.array([rng.randint(1, 2) for _ in range(2 if shared else stations)]),
     )
     traffic = Traffic.of(
-        sizes, np.array([float(rng.randint(0, 50)) for _ in range(kinds)]), documents, rng.choice((0.0, 3.0, 50.0))
+        sizes,
+        np.array([float(rng.randint(0, 50)) for _ in range(kinds)]),
+        documents,
+        rng.choice((0.0, 3.0, 50.0)),
     )
     return Scene(layout, machines, links, traffic, costs, rng.choice((1, 2, 256)), rng.choice((1, 3, 100)))
 

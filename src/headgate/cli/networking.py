@@ -296,7 +296,9 @@ def local(plan: Path, directory: Path, count: int | None, name: str, port: int) 
     type=click.Path(path_type=Path),
     help="JSON: `cities`, `delay` and `speed` between them, `sites` with their cities.  [default: nine cities]",
 )
-@click.option("--sites", "count", metavar="N", type=click.IntRange(1), help="How many.  [default: the plan's]")
+@click.option(
+    "--sites", "count", metavar="N", type=click.IntRange(1), help="How many.  [default: the plan's]"
+)
 @click.option("--documents", default=100, show_default=True, metavar="N", type=click.IntRange(1))
 @click.option(
     "--interval",

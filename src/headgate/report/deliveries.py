@@ -106,7 +106,9 @@ def _spreads(axes: Axes, runs: Sequence[Delivered], spreads: Sequence[Spread]) -
         axes.plot([place, place], [unit * least, unit * most], color=SOFT, linewidth=1.2, zorder=3)
         label = None if run.lowered in told else _when(run)
         axes.bar(place, unit * mean, width=0.3, color=_colour(run), label=label)
-        axes.text(place + 0.02, unit * mean, f"{unit * mean:.3g}", color=INK, fontsize=9, va="bottom", ha="left")
+        axes.text(
+            place + 0.02, unit * mean, f"{unit * mean:.3g}", color=INK, fontsize=9, va="bottom", ha="left"
+        )
         told.add(run.lowered)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.6, len(names) - 0.4)

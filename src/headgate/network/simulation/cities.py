@@ -92,7 +92,9 @@ def read_links(path: Path) -> tuple[Links, Mapping[str, str]]:
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise TableError(f"{path}: {error}: give `cities`, and `delay` in seconds from each to each") from None
+        raise TableError(
+            f"{path}: {error}: give `cities`, and `delay` in seconds from each to each"
+        ) from None
     count = len(given.cities)
     speed: Any = given.speed
     tables = [("delay", given.delay)] + ([("speed", speed)] if isinstance(speed, list) else [])
@@ -103,7 +105,9 @@ def read_links(path: Path) -> tuple[Links, Mapping[str, str]]:
         if city not in given.cities:
             raise TableError(f"{path}: site {site!r} is in {city!r}, which is not among the cities: add it")
     delay = np.array(given.delay, np.float64).reshape(count, count)
-    links = Links(tuple(given.cities), delay, np.broadcast_to(np.array(speed, np.float64), delay.shape).copy())
+    links = Links(
+        tuple(given.cities), delay, np.broadcast_to(np.array(speed, np.float64), delay.shape).copy()
+    )
     if not count:
         raise TableError(f"{path}: `cities` is empty: name one at least")
     links.check()

@@ -349,7 +349,9 @@ def _simulate(  # noqa: C901, PLR0912, PLR0915 -- one loop over arrays that grow
                         if given.result_bytes[kind, target] < 0:
                             continue
                         if results == len(result_view):
-                            result_document = np.concatenate((result_document, np.empty_like(result_document)))
+                            result_document = np.concatenate(
+                                (result_document, np.empty_like(result_document))
+                            )
                             result_view = np.concatenate((result_view, np.empty_like(result_view)))
                         result_document[results] = about
                         result_view[results] = target

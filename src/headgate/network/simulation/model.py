@@ -71,16 +71,16 @@ class Costs:
     The defaults were measured: docs/algorithms/network.md says how.
     """
 
-    match: float = 2e-3
+    match: float = 0.0
     match_byte: float = 0.0
-    compute: float = 1e-4
+    compute: float = 2e-4
     compute_byte: float = 0.0
-    batch: float = 1e-3
-    take: float = 1e-4
+    batch: float = 3.3e-3
+    take: float = 5e-5
     take_byte: float = 0.0
-    select: float = 5e-5
+    select: float = 1e-4
     select_byte: float = 0.0
-    join: float = 1e-4
+    join: float = 4e-4
     join_byte: float = 0.0
     keep: float = 5e-5
     keep_byte: float = 0.0
