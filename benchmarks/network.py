@@ -100,7 +100,7 @@ class _Network:
         self.local.start(SOURCE)
         for name in sorted(set(self.spread.values())):
             self.local.start(name)
-        self.deployment = Deployment(Kind("bench", "xpath", "default"), plan, self.local.neighbours())
+        self.deployment = Deployment(Kind("bench", "default"), plan, self.local.neighbours())
         self.published = 0
 
     async def __aenter__(self) -> _Network:

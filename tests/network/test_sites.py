@@ -80,7 +80,7 @@ class Running:
         self.world = world
         for name in (SOURCE, *sorted({each.site for each in plan.placed()})):
             sites.start(name)
-        kind = Kind("test", world.dialect, "default", world.carries)
+        kind = Kind("test", "default", world.carries)
         self.deployment = Deployment(kind, plan, sites.neighbours())
         publisher = sites.sites[SOURCE].publisher
         assert publisher is not None
@@ -181,20 +181,22 @@ def test_what_cannot_be_is_refused(sites: LocalSites) -> None:
         return Ask(method, path, dict[str, Any], body, headers)
 
     def told(**given: Any) -> Ask:
-        said = {"network": "n", "site": "a", "epoch": 2, "dialect": "sql", **given}
+        said = {"network": "n", "site": "a", "epoch": 2, **given}
         return asked("PUT", "/v1/site", said)
 
-    view = {"id": "v", "filter": "x = 1", "level": 1}
+    view = {"id": "v", "filter": "x = 1", "dialect": "sql", "level": 1}
     cases = [
         (told(protocol=99), "the assignment of site 'a' has protocol 99, and this version of Headgate has 1"),
         (told(views=[view]), "view 'v' of site 'a' has no inputs, and only the source reads documents"),
         (
-            told(views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "TRUE"}]}]),
+            told(
+                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "TRUE", "dialect": "sql"}]}]
+            ),
             "is fed by site 'b', whose address is not given",
         ),
         (
             told(
-                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "y = 1"}]}],
+                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "y = 1", "dialect": "sql"}]}],
                 neighbours={"b": {"address": "http://127.0.0.1:1"}},
             ),
             "cannot be computed from view",

@@ -319,7 +319,7 @@ def _run(
     from headgate.network.placement import Kind
 
     async def whole() -> None:
-        kind = Kind(name, plan.dialect, documents, plan.carries, names=plan.names)
+        kind = Kind(name, documents, plan.carries, names=plan.names)
         async with Deployment(kind, plan, sites) as deployment:
             await run(deployment)
 

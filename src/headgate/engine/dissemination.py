@@ -58,6 +58,7 @@ class PlacedView(NamedTuple):
 
     id: Id
     filter: str
+    dialect: str
     site: str
     level: int
     inputs: tuple[Id, ...]
@@ -163,11 +164,6 @@ class Dissemination:
         return len(self._numbers)
 
     @property
-    def dialect(self) -> str:
-        """Return what the filters are written in."""
-        return min(self._dialects, default="sql")
-
-    @property
     def carries(self) -> str | None:
         """Return what views over records give: `row` or `key`."""
         return self._taken.carries
@@ -229,7 +225,8 @@ class Dissemination:
                 begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
                 inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
             each, site = self._subscriptions[number], self._site_name(number)
-            rows.append(PlacedView(each.id, each.filter, site, int(found[place]), self._named(inputs)))
+            level = int(found[place])
+            rows.append(PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs)))
         return rows
 
     def _site_name(self, number: int) -> str:

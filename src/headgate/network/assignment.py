@@ -31,6 +31,7 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     view: Id
     site: str
     filter: str
+    dialect: str
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +39,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Id
     filter: str
+    dialect: str
     level: int
     inputs: tuple[Input, ...] = ()
     """None at the source, which computes it from documents."""
@@ -62,7 +64,6 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     site: str
     epoch: int
     """Counts deployments and changes; a later one replaces an earlier one."""
-    dialect: str
     views: tuple[View, ...] = ()
     neighbours: dict[str, Neighbour] = {}
     """Those that it takes something from."""

@@ -113,6 +113,7 @@ class Deployment:
             PlacedView(
                 view.id,
                 view.filter,
+                view.dialect,
                 name,
                 view.level,
                 tuple(each.view for each in view.inputs if each.site != SOURCE),

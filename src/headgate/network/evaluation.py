@@ -139,13 +139,13 @@ class Evaluation:
         most_kept: int = MOST_KEPT,
     ) -> None:
         self.site = assignment.site
-        texts: dict[Id, str] = {}
+        known: dict[Id, Subscription] = {}
         for view in assignment.views:
-            texts[view.id] = view.filter
-            texts |= {each.view: each.filter for each in view.inputs}
-        self._numbers = {identity: number for number, identity in enumerate(texts)}
+            known[view.id] = Subscription(view.id, view.filter, view.dialect)
+            known |= {each.view: Subscription(each.view, each.filter, each.dialect) for each in view.inputs}
+        self._numbers = {identity: number for number, identity in enumerate(known)}
         self.views = views_of(
-            [Subscription(identity, text, assignment.dialect) for identity, text in texts.items()],
+            list(known.values()),
             carries=assignment.carries,
             taxonomy=taxonomy,
             **assignment.names,

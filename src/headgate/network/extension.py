@@ -72,7 +72,7 @@ def _site(call: Call) -> Site:
     problems=(404, 409),
     among=OPERATIONS,
     large=True,
-    example=in_json('{"network": "n", "site": "a", "epoch": 1, "dialect": "sql", "views": []}'),
+    example=in_json('{"network": "n", "site": "a", "epoch": 1, "views": []}'),
 )
 async def assign_site(call: Call) -> Answer:
     """Assign views."""

@@ -23,7 +23,6 @@ class Kind(NamedTuple):
     """What the views of a network are."""
 
     network: str
-    dialect: str
     documents: str
     """The tenant of the source that documents are published to."""
     carries: str | None = None
@@ -71,12 +70,16 @@ def assignments(
                 f"view {view.id!r} is planned for site {view.site!r}, which is not among the sites: add it, "
                 "with its address"
             )
-        inputs = tuple(Input(each, known[each].site, known[each].filter) for each in view.inputs)
+        inputs = tuple(
+            Input(each, known[each].site, known[each].filter, known[each].dialect) for each in view.inputs
+        )
         if not inputs:
-            views[SOURCE].append(View(view.id, view.filter, 1, (), after.get((SOURCE, view.id), 0)))
-            inputs = (Input(view.id, SOURCE, view.filter),)
+            views[SOURCE].append(
+                View(view.id, view.filter, view.dialect, 1, (), after.get((SOURCE, view.id), 0))
+            )
+            inputs = (Input(view.id, SOURCE, view.filter, view.dialect),)
         begin = after.get((view.site, view.id), 0)
-        views[view.site].append(View(view.id, view.filter, view.level, inputs, begin))
+        views[view.site].append(View(view.id, view.filter, view.dialect, view.level, inputs, begin))
     found = {}
     for name, held in views.items():
         near = {each.site for view in held for each in view.inputs if each.site != name}
@@ -84,7 +87,6 @@ def assignments(
             network=kind.network,
             site=name,
             epoch=epoch,
-            dialect=kind.dialect,
             views=tuple(held),
             neighbours={each: sites[each] for each in sorted(near)},
             fan_out=bounds.get(name),
