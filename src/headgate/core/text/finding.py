@@ -1,5 +1,8 @@
 """Hot loops: which of many known words a text has, in one pass and with one look into a hash for each word.
 
+Words are cut some at a time, then looked up together: so the misses of the cache overlap, which are most of
+what a look into a large hash costs.
+
 The hash is of folded letters, not of bytes, so that no folded text is made. A slot holds half of a word's
 hash and its number plus one; 0 is free. Slots are a power of two, at most half of them taken.
 """
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner, kernel
+from headgate.core.jit.memory import prefetch
 from headgate.core.text.alphabets import JAVA
 
 if TYPE_CHECKING:
@@ -27,6 +31,28 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
 _LETTERS, _FIRST_MARK, _LAST_MARK = 0x40000, 0xE0100, 0xE01EF
+
+
+TOGETHER = 64
+"""Words that are looked up together."""
+
+
+class Cut(NamedTuple):
+    """Words that were cut from a text: where each begins and ends, and its hash.
+
+    `number` is what they were found to be, -1 for a word that is not known.
+    """
+
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    hashed: NDArray[np.uint64]
+    number: NDArray[np.int64]
+
+    @classmethod
+    def make(cls) -> Cut:
+        """Make room for words that are looked up together."""
+        begin, end = np.zeros((2, TOGETHER), np.int32)
+        return cls(begin, end, np.zeros(TOGETHER, np.uint64), np.zeros(TOGETHER, np.int64))
 
 
 class FoundWords(NamedTuple):
@@ -230,6 +256,49 @@ def number_of(
     return -1
 
 
+@bare_inner
+def cut_words(
+    table: NDArray[np.int32], slots: NDArray[np.uint64], data: NDArray[np.uint8], at: int, stop: int, cut: Cut
+) -> tuple[int, int]:
+    """Cut the next words of a text, as many as there is room for; returns the place behind, and how many."""
+    mask = np.uint64(len(slots) - 1)
+    n = 0
+    while at < stop and n < len(cut.begin):
+        at, begin, end, found = next_word(table, data, at, stop)
+        if begin < end:
+            cut.begin[n], cut.end[n], cut.hashed[n] = begin, end, found
+            prefetch(slots, np.int64(found & mask))
+            n += 1
+    return at, n
+
+
+@bare_inner
+def number_words(
+    table: NDArray[np.int32],
+    known_offsets: Ints,
+    known: NDArray[np.uint8],
+    slots: NDArray[np.uint64],
+    data: NDArray[np.uint8],
+    cut: Cut,
+    count: int,
+) -> None:
+    """Find the numbers of words that were cut: in passes, each of which asks for what the next one reads."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(count):
+        slot = slots[cut.hashed[i] & mask]
+        cut.number[i] = np.int64(slot & _LOW) - 1
+        if slot:
+            prefetch(known_offsets, cut.number[i])
+    for i in range(count):
+        if cut.number[i] >= 0:
+            prefetch(known, known_offsets[cut.number[i]])
+    for i in range(count):
+        if cut.number[i] >= 0:
+            cut.number[i] = number_of(
+                table, known_offsets, known, slots, data, int(cut.begin[i]), int(cut.end[i]), cut.hashed[i]
+            )
+
+
 @kernel
 def _find(
     offsets: Ints,
@@ -244,22 +313,28 @@ def _find(
 ) -> None:
     """Find the known words of each text; `marks` is a hash of those of a text that were found already."""
     marked = len(marks) - 1
+    cut = Cut(
+        np.empty(TOGETHER, np.int32),
+        np.empty(TOGETHER, np.int32),
+        np.empty(TOGETHER, np.uint64),
+        np.empty(TOGETHER, np.int64),
+    )
     n = 0
     for t in range(len(offsets) - 1):
         at, stop = offsets[t], offsets[t + 1]
         while at < stop:
-            at, begin, end, found = next_word(table, data, at, stop)
-            if end == begin:
-                continue
-            word = number_of(table, known_offsets, known, slots, data, begin, end, found)
-            if word < 0:
-                continue
-            mark = ((t + 1) << 32) | word
-            place = word & marked
-            while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
-                place = (place + 1) & marked
-            if marks[place] != mark:
-                marks[place] = mark
-                number[n] = word
-                n += 1
+            at, count = cut_words(table, slots, data, at, stop, cut)
+            number_words(table, known_offsets, known, slots, data, cut, count)
+            for i in range(count):
+                word = cut.number[i]
+                if word < 0:
+                    continue
+                mark = ((t + 1) << 32) | word
+                place = word & marked
+                while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
+                    place = (place + 1) & marked
+                if marks[place] != mark:
+                    marks[place] = mark
+                    number[n] = word
+                    n += 1
         start[t + 1] = n

@@ -207,7 +207,8 @@ def unkeyed_cost(
 ) -> float:
     """Estimate what a term costs that has no access: a bit for every event, and a check if none rules it out.
 
-    Spoilers decide a part that leaves few codes out; of any other they only tell that its attribute is there.
+    Spoilers decide a part that leaves few codes out, and buckets rule out most of what any other leaves out.
+    Where a line has no buckets, they only tell that its attribute is there.
     """
     left = 1.0
     for i in range(len(own)):
@@ -215,7 +216,14 @@ def unkeyed_cost(
         line = parts.part_line[p]
         if line >= 0 and kind[parts.part_leaf[p]] == 0:
             base, codes = atoms.line_base[line], atoms.line_base[line + 1] - atoms.line_base[line]
-            left *= weights[p] if codes - sizes[p] <= MOST_SPOILERS else 1.0 - min(1.0, atoms.weight[base])
+            if codes - sizes[p] <= MOST_SPOILERS:
+                left *= weights[p]
+            elif atoms.level_base[line] >= 0:
+                low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
+                high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
+                left *= min(1.0, cover_weight(atoms, line, low, high, True))
+            else:
+                left *= 1.0 - min(1.0, atoms.weight[base])
     return OUTCAST + left
 
 

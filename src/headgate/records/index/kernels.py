@@ -23,6 +23,8 @@ from headgate.records.index.checking import led_checks, scalar_checks, tree_hold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+AHEAD = 8
+"""Words of unkeyed entries between one whose checks are asked for and one that is checked."""
 NO_ROOM, MORE_CLUSTERS = -1, -2
 """Why an event was not matched: `out` is too short, or the list of clusters is."""
 
@@ -60,12 +62,17 @@ def find_clusters(
         if level_base[line] == IDLE:
             continue
         if index.line_multi[line]:
-            for i in range(events.multi_start[line, e], events.multi_start[line, e + 1]):
-                atom = index.line_base[line] + events.multi_codes[i]
+            # A text has hundreds of words, and all that they lead to is far apart.
+            first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
+            for i in range(first, last):
+                prefetch(single_start, line_base[line] + events.multi_codes[i])
+            for i in range(first, last):
+                atom = line_base[line] + events.multi_codes[i]
                 if single_start[atom] < single_start[atom + 1]:
                     if found == len(clusters):
                         return -1
                     clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
+                    prefetch(index.stream, single_start[atom])
                     found += 1
             continue
         code = codes[e, line]
@@ -240,7 +247,15 @@ def run_unkeyed(
     count = len(places)
     if count & 63:
         fail[len(fail) - 1] |= ~np.uint64(0) << np.uint64(count & 63)
-    for w in range(len(fail)):
+    for w in range(-AHEAD, len(fail)):
+        if w + AHEAD < len(fail):
+            open_ones = ~fail[w + AHEAD] & doubt[w + AHEAD]
+            while open_ones:
+                bit = lowest(open_ones)
+                open_ones ^= bit
+                prefetch(stream, places[64 * (w + AHEAD) + place_of(bit)] + 2)
+        if w < 0:
+            continue
         some = ~fail[w]
         unsure = doubt[w]
         while some:

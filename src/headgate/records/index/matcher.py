@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from headgate.records.index.build import BuiltIndex
 
 
+FEW, MOST_ROOM = 128, 1 << 20
+"""Events that there is to be room for at once, and the matches that this is worth."""
+
+
 class Pairs(NamedTuple):
     """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
 
@@ -70,12 +74,14 @@ class Matcher:
             )
             if reached > done:
                 parts.append(scratch.out[: counts[done:reached].sum()].copy())
-            elif not more:
+            # An event that does not fit is matched again, so there is to be room for many.
+            if (not more and reached - done < min(FEW, count - done) and len(scratch.out) < MOST_ROOM) or (reached == done and not more):
                 scratch.grow()
             if more:
                 scratch.add_clusters()
             done = reached
-        return Pairs(np.repeat(np.arange(count), counts), np.concatenate([np.zeros(0, np.int32), *parts]))
+        filters = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
+        return Pairs(np.repeat(np.arange(count), counts), filters)
 
     def match_one(self, event: Event, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
