@@ -75,7 +75,8 @@ class Matcher:
             if reached > done:
                 parts.append(scratch.out[: counts[done:reached].sum()].copy())
             # An event that does not fit is matched again, so there is to be room for many.
-            if (not more and reached - done < min(FEW, count - done) and len(scratch.out) < MOST_ROOM) or (reached == done and not more):
+            tight = reached - done < min(FEW, count - done) and len(scratch.out) < MOST_ROOM
+            if not more and (tight or reached == done):
                 scratch.grow()
             if more:
                 scratch.add_clusters()
