@@ -87,6 +87,15 @@ def test_marks_begin_anew_behind_the_last_epoch() -> None:
     assert not marks.done.any()
 
 
+def test_marks_of_earlier_texts_hide_nothing() -> None:
+    """Marks are kept from call to call: for short texts, for longer ones, and begun anew for long ones."""
+    known = KnownWords.of(TextPool.build(["a", "b"]))
+    for text in ("a b a", "a", "b " * 40_000 + "a", "b a", "a " * 500, "a b"):
+        for _ in range(2):
+            expected = list(dict.fromkeys(["a", "b"].index(word) for word in text.split()))
+            assert known.find_one(text).tolist() == expected
+
+
 def test_many_words_at_once() -> None:
     rng = random.Random(1)
     known = sorted({"".join(rng.choices("abcdé", k=rng.randint(1, 6))) for _ in range(3000)})

@@ -197,7 +197,7 @@ def test_words_that_are_listed_give_what_joins_and_the_reference_give(seed: int,
             if "OPTIONAL" not in text and reference.matches(parse_filter(text), graph, taxonomy)
         ]
         event = Event("e", graph, content_type="application/n-triples")
-        assert [n for n in index.match(event) if "OPTIONAL" not in texts[n]] == expected
+        assert [n for n in map(int, index.match(event)) if "OPTIONAL" not in texts[n]] == expected
         total += len(expected)
     assert total > 100
 

@@ -9,6 +9,7 @@ hash and its number plus one; 0 is free. Slots are a power of two, at most half 
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ _HIGH = np.uint64(0xFFFFFFFF00000000)
 _LETTERS, _FIRST_MARK, _LAST_MARK = 0x40000, 0xE0100, 0xE01EF
 
 
+_MOST_KEPT = 1 << 16
 TOGETHER = 64
 """Words that are looked up together."""
 
@@ -125,9 +127,29 @@ class KnownWords(NamedTuple):
         start = np.zeros(len(offsets), np.int64)
         # A word takes a byte, and what stands before the next another.
         number = np.empty((len(data) + len(offsets)) // 2 + 1, np.int32)
-        marks = np.zeros(1 << (longest + 1).bit_length(), np.int64)
-        _find(offsets, data, *self, marks, start, number)
+        marks, before = _marks_of(1 << (longest + 1).bit_length(), len(start))
+        _find(offsets, data, *self, marks, before, start, number)
         return FoundWords(start, number[: start[-1]])
+
+
+_KEPT = threading.local()
+_LAST_TEXT = 2**31 - 1
+
+
+def _marks_of(size: int, texts: int) -> tuple[Ints, int]:
+    """Return this thread's marks of words, and a number up to which texts have had them.
+
+    They are kept, since to make them anew takes as long as finding the words of a short text.
+    """
+    if size > _MOST_KEPT:
+        return np.zeros(size, np.int64), 0
+    marks: Ints | None = getattr(_KEPT, "marks", None)
+    if marks is None or len(marks) < size or _KEPT.texts + texts > _LAST_TEXT:
+        marks = _KEPT.marks = np.zeros(size, np.int64)
+        _KEPT.texts = 0
+    before: int = _KEPT.texts
+    _KEPT.texts += texts
+    return marks, before
 
 
 def _fixed(array: NDArray[Any]) -> NDArray[Any]:
@@ -267,7 +289,7 @@ def cut_words(
         at, begin, end, found = next_word(table, data, at, stop)
         if begin < end:
             cut.begin[n], cut.end[n], cut.hashed[n] = begin, end, found
-            prefetch(slots, np.int64(found & mask))
+            prefetch(slots, int(found & mask))
             n += 1
     return at, n
 
@@ -308,10 +330,14 @@ def _find(
     known: NDArray[np.uint8],
     slots: NDArray[np.uint64],
     marks: Ints,
+    before: int,
     start: Ints,
     number: NDArray[np.int32],
 ) -> None:
-    """Find the known words of each text; `marks` is a hash of those of a text that were found already."""
+    """Find the known words of each text; `marks` is a hash of those of a text that were found already.
+
+    A mark is the text, counted from `before` on, and the word: those of other texts are free places.
+    """
     marked = len(marks) - 1
     cut = Cut(
         np.empty(TOGETHER, np.int32),
@@ -329,9 +355,10 @@ def _find(
                 word = cut.number[i]
                 if word < 0:
                     continue
-                mark = ((t + 1) << 32) | word
+                own = before + t + 1
+                mark = (own << 32) | word
                 place = word & marked
-                while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
+                while marks[place] != mark and marks[place] >> 32 == own:
                     place = (place + 1) & marked
                 if marks[place] != mark:
                     marks[place] = mark

@@ -18,7 +18,7 @@ from headgate.core.jit import bare
 from headgate.core.text.alphabets import RUST
 from headgate.core.text.listing import LEAST, Marks, WordLists, collect, frequent, mark_words
 from headgate.rdf.events.preparing import find_text, unescape
-from headgate.rdf.index.arrays import VARIABLE, WORD_CODE
+from headgate.rdf.index.arrays import VARIABLE, WORD_CODE, Dictionary
 from headgate.rdf.index.build import table_size
 from headgate.rdf.index.compile import FIRST_TERMS
 from headgate.rdf.index.laying import place_terms
@@ -27,7 +27,7 @@ from headgate.rdf.index.word_terms import read_only, words_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.rdf.index.arrays import Dictionary, RdfArrays
+    from headgate.rdf.index.arrays import RdfArrays
     from headgate.rdf.language.model import Graph
 
     Ints = NDArray[np.int32]
@@ -39,14 +39,12 @@ _TERMS, _LETTERS = 64, 4096
 
 
 class Ways(NamedTuple):
-    """Properties that lead to texts, as a dictionary, with the ways of each as bits; `each` those of all.
+    """Properties that lead to texts, with the ways of each as bits; `each` are those of all properties.
 
     `strings` are for strings only, `texts` for IRIs and all literals.
     """
 
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
-    table: Ints
+    properties: Dictionary
     strings: NDArray[np.uint64]
     texts: NDArray[np.uint64]
     each: NDArray[np.uint64]
@@ -155,7 +153,12 @@ def _ways(dictionary: Dictionary, kinds: NDArray[np.int64]) -> Ways:
             texts[place[name]] |= bit
         else:
             strings[place[name]] |= bit
-    return Ways(*map(read_only, (own.offsets, own.data, table, strings, texts, each)))
+    return Ways(
+        Dictionary(read_only(own.offsets), read_only(own.data), read_only(table)),
+        read_only(strings),
+        read_only(texts),
+        read_only(each),
+    )
 
 
 class Room(NamedTuple):
@@ -232,7 +235,7 @@ def _find(
     for i in range(len(triples)):
         p, o = triples[i, 1], triples[i, 2]
         if known[p] == _UNKNOWN:
-            known[p] = find_text(ways, text, start[p], start[p + 1] - 1)
+            known[p] = find_text(ways.properties, text, start[p], start[p + 1] - 1)
         strings[o] |= each
         if known[p] >= 0:
             strings[o] |= ways.strings[known[p]]

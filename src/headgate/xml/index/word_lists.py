@@ -52,7 +52,8 @@ class Split(NamedTuple):
 def are_words(labels: TextPool) -> NDArray[np.bool_]:
     """Tell which labels are words."""
     first = np.append(labels.data, np.uint8(0))[labels.offsets[:-1]]
-    return (first == ord(WORD_MARK)) & (np.diff(labels.offsets) > 0)
+    found: NDArray[np.bool_] = (first == ord(WORD_MARK)) & (np.diff(labels.offsets) > 0)
+    return found
 
 
 def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
