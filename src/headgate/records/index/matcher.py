@@ -146,8 +146,8 @@ class MatcherScratch(Scratch):
     def show(self, event: Events) -> None:
         """Write down where another event's arrays lie."""
         first = EACH * len(self._index)
-        own: NDArray[Any]
-        for place, (own, before) in enumerate(zip(event, self.shown, strict=True)):
+        arrays: list[Any] = [*event]
+        for place, (own, before) in enumerate(zip(arrays, self.shown, strict=True)):
             if own is not before:
                 self.table[first + EACH * place : first + EACH * (place + 1)] = row_of(own)
         self.shown = event
