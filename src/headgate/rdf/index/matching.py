@@ -55,10 +55,10 @@ _MASKS = 10
 
 
 class Prepared(NamedTuple):
-    """A graph as filters are asked: encoded, if any are joined, and those that were found by a word."""
+    """The filters that were found by a word, and the graph, encoded for others, if there are any."""
 
     event: Encoded | None
-    listed: NDArray[np.int32] | None
+    listed: NDArray[np.int32]
 
 
 class Matcher:
@@ -127,33 +127,32 @@ class Matcher:
         """Tell whether words are looked up to encode a graph."""
         return bool(self._features.texts & WORD_BITS)
 
-    def encode(self, graph: Graph) -> Prepared:
+    def encode(self, graph: Graph) -> Encoded | Prepared:
         """Encode a graph, and find the filters that are found by a word."""
-        listed = None if self._listed is None else self._listed.match(entailed(graph, self.taxonomy))
+        if self._listed is None:
+            return self.encoder.encode(graph)
+        listed = self._listed.match(entailed(graph, self.taxonomy))
         return Prepared(None if self._rest is None else self._rest.encode(graph), listed)
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
         return self.match_encoded(graph, self.encode(graph), left_out)
 
+    def match_joined(self, graph: Graph) -> NDArray[np.int32]:
+        """Do the same by joins alone, with all words of the graph."""
+        return self.match_encoded(graph, self.encoder.encode(graph))
+
     def match_encoded(
-        self, graph: Graph, prepared: Prepared, left_out: dict[int, str] | None = None
+        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
-        event, listed = prepared
-        if event is None:
-            assert listed is not None
-            return listed
-        found = self.match_joined(graph, event, left_out)
-        if listed is None or not len(listed):
+        if isinstance(event, Prepared):
+            found = event.listed
+            if event.event is not None:
+                joined = self.match_encoded(graph, event.event, left_out)
+                # A word that other filters ask for as well is joined, too.
+                found = np.union1d(found, joined) if len(joined) else found
             return found
-        # A word that other filters ask for as well is joined, too.
-        return np.union1d(listed, found) if len(found) else listed
-
-    def match_joined(
-        self, graph: Graph, event: Encoded, left_out: dict[int, str] | None = None
-    ) -> NDArray[np.int32]:
-        """List the filters that hold, rising, by joins alone; all words of the graph are in `event`."""
         room = self._room(len(event.s))
         scratch, epoch = room.scratch, room.stamp()
         scratch.counts[10] = BUDGET

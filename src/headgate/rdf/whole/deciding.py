@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
+    from headgate.rdf.index.arrays import Encoded
     from headgate.rdf.index.matching import Matcher, Prepared
     from headgate.rdf.language.model import Graph
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -63,7 +64,7 @@ class DecidingMatcher:
         """Tell whether the words of events are looked up."""
         return self.inner.finds_words
 
-    def encode(self, graph: Graph) -> Prepared:
+    def encode(self, graph: Graph) -> Encoded | Prepared:
         """Encode a graph."""
         return self.inner.encode(graph)
 
@@ -82,13 +83,13 @@ class DecidingMatcher:
         return self.match_encoded(graph, self.encode(graph), left_out)
 
     def match_encoded(
-        self, graph: Graph, prepared: Prepared, left_out: dict[int, str] | None = None
+        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
         if self._plain:
-            return self.inner.match_encoded(graph, prepared, left_out)
+            return self.inner.match_encoded(graph, event, left_out)
         early: dict[int, str] = {}
-        found = self.inner.match_encoded(graph, prepared, early)
+        found = self.inner.match_encoded(graph, event, early)
         left_out = {} if left_out is None else left_out
         pool = self._members.asks
 
