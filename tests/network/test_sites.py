@@ -244,14 +244,18 @@ def test_what_cannot_be_is_refused(sites: LocalSites) -> None:
             ),
             "cannot be computed from view",
         ),
+        (
+            told(feeds={"b": ["v", "w"]}, fan_out=1),
+            "site 'a' is to feed 2 views at other sites, and its bound is 1: plan within it",
+        ),
         (told(documents="network"), "publish documents to another tenant"),
         (told(epoch=1), "which is older"),
         (
-            asked("POST", "/v1/site:locate", {"views": [["v", 0]], "protocol": 1}),
+            asked("POST", "/v1/site:locate", {"site": "b", "views": [["v", 0]], "protocol": 1}),
             "view 'v' is not at this site",
         ),
         (
-            asked("POST", "/v1/site:locate", {"views": [], "protocol": 7}),
+            asked("POST", "/v1/site:locate", {"site": "b", "views": [], "protocol": 7}),
             "a site with protocol 7 asks, and this one has 1",
         ),
     ]

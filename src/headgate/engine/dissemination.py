@@ -319,6 +319,14 @@ class Dissemination:
         again = {each for change in changes for each in change.fed_again} - gone
         return self._changed(Change(*(tuple(sorted(some)) for some in (moved - unfed - gone, unfed, again))))
 
+    def fan_outs(self) -> dict[str, float]:
+        """Return how many views each site may feed at most, where there is a bound."""
+        found: dict[str, float] = {}
+        for site, bound in self._plan.fan_outs().items():
+            name = self._site_names[site]
+            found[name] = found.get(name, 0.0) + bound
+        return {name: bound for name, bound in found.items() if not math.isinf(bound)}
+
     def rename_sites(self, names: Mapping[str, str]) -> None:
         """Call sites by other names; sites of one name are one machine, which fails as a whole."""
         self._site_names = {site: names.get(name, name) for site, name in self._site_names.items()}

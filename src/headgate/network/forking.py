@@ -18,6 +18,12 @@ _PATIENCE = 60.0
 SITE = "site"
 """The setting that makes a server a site: the tenant of its results."""
 
+_VIEWS = {
+    "sql": "a = 1",
+    "sparql": "SELECT * { ?p <urn:a> ?a }",
+    "xpath": "//a{id}[b{val}]",
+}
+
 
 def _serve(settings: dict[str, Any], told: int) -> None:
     """Be a server, in a child. One that does not come up tells where it stands, and ends."""
@@ -50,13 +56,23 @@ def _serve(settings: dict[str, Any], told: int) -> None:
 
 def _load() -> None:
     """Load what every server needs; the first match of each kind loads most."""
-    from headgate import AsyncClient, Engine
+    from headgate import AsyncClient, Engine, Event, Subscription
+    from headgate.core.event import JSON, XML
+    from headgate.engine.views import views_of
     from headgate.network import extension, site  # noqa: F401
     from headgate.service.running import load
 
     load()
     AsyncClient()
     Engine.build([{"id": "s", "filter": "a = 1"}]).match_events([{"a": 1}])
+    for dialect, text in _VIEWS.items():
+        views = views_of([Subscription(each, text, dialect) for each in ("v1", "v2")])
+        views.rewriting(0, [1])
+        if dialect != "sparql":
+            # RDF is read by a process of its own, which no two may share.
+            data = {"a": 1} if dialect == "sql" else "<a><b>1</b></a>"
+            event = Event("e", data, content_type=JSON if dialect == "sql" else XML)
+            views.unpack(0, views.pack(views.result(0, event)))
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ def assignments(
     epoch: int,
     *,
     begins: Mapping[Held, int] | None = None,
-    fan_outs: Mapping[str, int] | None = None,
+    fan_outs: Mapping[str, float] | None = None,
 ) -> dict[str, Assignment]:
     """Say what each site is told, by name.
 
@@ -80,6 +80,14 @@ def assignments(
             inputs = (Input(view.id, SOURCE, view.filter, view.dialect),)
         begin = after.get((view.site, view.id), 0)
         views[view.site].append(View(view.id, view.filter, view.dialect, view.level, inputs, begin))
+    feeds: dict[str, dict[str, list[Id]]] = {name: {} for name in views}
+    for name, held in views.items():
+        # A view that several of a site's views use is sent there once.
+        for taken_from, identity in dict.fromkeys(
+            (each.site, each.view) for view in held for each in view.inputs
+        ):
+            if taken_from != name:
+                feeds[taken_from].setdefault(name, []).append(identity)
     found = {}
     for name, held in views.items():
         near = {each.site for view in held for each in view.inputs if each.site != name}
@@ -89,6 +97,7 @@ def assignments(
             epoch=epoch,
             views=tuple(held),
             neighbours={each: sites[each] for each in sorted(near)},
+            feeds={other: tuple(some) for other, some in feeds[name].items()},
             fan_out=bounds.get(name),
             documents=kind.documents if name == SOURCE else None,
             carries=kind.carries,
