@@ -1,7 +1,7 @@
-"""Networks simulated: held against a real one of the same run, then Figures 7, 8 and 9 of the paper at its size.
+"""Networks simulated: held against a real one, then Figures 7, 8 and 9 of the paper at its size.
 
-A small network runs as processes. Some of its documents tell what things cost, and the simulator must tell how
-long the others took. With these costs it shows the network of section 5.5 of Karanasos et al., VLDB 2014.
+A small network runs as processes. Some of its documents tell what things cost, and the simulator must tell
+how long the others took. With these costs it shows the network of section 5.5 of Karanasos et al., VLDB 2014.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from benchmarks import network as real
+from benchmarks.network import Size as RealSize
+from benchmarks.network import World, _Network, _Page, _world
+from benchmarks.plan_data import say
 from benchmarks.results import Result
 from headgate import AsyncClient, Dissemination, Settings
 from headgate.client.asking import Ask
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from benchmarks.network import World, _Network
     from headgate.engine.dissemination import PlacedView
     from headgate.network.simulation.figures import Figures
     from headgate.network.simulation.model import Floats, Layout
@@ -72,7 +73,7 @@ _HOW = ("one by one", "at once")
 class Size:
     """What a size measures."""
 
-    real: real.Size
+    real: RealSize
     turns: int
     """How often documents are published; the best counts."""
     pairs: int
@@ -91,9 +92,11 @@ class Size:
 
 
 SIZES = {
-    "quick": Size(real.Size(6, 60, 40, 22, 0, 0, 0), 2, 3, 5, 0.4, 600, 200, (5, math.inf), 3, 30, (2_000, 2, 50)),
+    "quick": Size(
+        RealSize(6, 60, 40, 22, 0, 0, 0), 2, 3, 5, 0.4, 600, 200, (5, math.inf), 3, 30, (2_000, 2, 50)
+    ),
     "full": Size(
-        real.Size(20, 300, 200, 34, 0, 0, 0),
+        RealSize(20, 300, 200, 34, 0, 0, 0),
         6, 4, 10, 0.6, 10_000, 3_000, (5, 10, 30, 50, 100, math.inf), 20, 200, (100_000, 4, 1_000),
     ),
 }  # fmt: skip
@@ -103,7 +106,7 @@ def simulated(size: str, workload: XMark | None = None, source: float | None = N
     """Hold the simulator against a real network, and show networks at the paper's size and beyond."""
     chosen = SIZES[size]
     results, costs = held_against(chosen, full=size == "full")
-    real._say(f"costs: {costs}")
+    say(f"costs: {costs}")
     results += section_5_5(chosen, workload or XMark(unique=chosen.unique), source, costs)
     return results + at_scale(chosen, costs, full=size == "full")
 
@@ -138,7 +141,7 @@ class _Measured(NamedTuple):
 
 def held_against(size: Size, *, full: bool) -> tuple[list[Result], Costs]:
     """Calibrate on some documents of a real network, and check on others."""
-    world = real._world(size.real)
+    world = _world(size.real)
     plan = Dissemination.build(world.subscriptions, world.documents[:3], Settings(fan_out=7.0))
     with tempfile.TemporaryDirectory() as place:
         found, turns = asyncio.run(_measure(size, Path(place), world, plan))
@@ -204,7 +207,7 @@ async def _measure(
         kind: list(itertools.islice(taken, size.pairs if kind.startswith(_HOW[0]) else size.burst))
         for kind in kinds
     }
-    async with real._Network(place, world, plan, size.real.sites) as network:
+    async with _Network(place, world, plan, size.real.sites) as network:
         await network.deployment.deploy()
         await network.publish(world.documents[:_WARM])
         await network.deployment.wait(network.published, 300)
@@ -245,7 +248,7 @@ async def _read(network: _Network, plan: Dissemination) -> _Measured:
         async with AsyncClient(site.address, key=site.key) as client:
             after: str | None = "0"
             while after is not None:
-                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", real._Page))
+                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
                 after = page.next
                 for item in page.items:
                     if item.event.type != RESULT:
@@ -368,7 +371,7 @@ def plans_of(
         )
         begun = time.perf_counter()
         made = make_network(laid, asked, settings, ways=lambda: ways).network
-        real._say(f"{_bound(bound)}: planned in {time.perf_counter() - begun:.0f} s")
+        say(f"{_bound(bound)}: planned in {time.perf_counter() - begun:.0f} s")
         planned.append(_Planned(bound, made, sizes, np.array([float(len(text)) for text in texts])))
     return planned
 

@@ -18,8 +18,8 @@ from headgate.network.simulation.calibration import Observed, calibrate, error, 
 from headgate.network.simulation.cities import cities_of, nine_cities, one_place, read_links, spread
 from headgate.network.simulation.figures import figures_of, slowed_to
 from headgate.network.simulation.layout import hops_of, layout_of, layout_of_placed, levels_of
-from headgate.network.simulation.saved import simulate_plan
 from headgate.network.simulation.model import NOTHING, Costs, Links, Machines, Scene, Traffic
+from headgate.network.simulation.saved import simulate_plan
 from headgate.report.deliveries import Delivered, write_charts
 from tests.network.worlds import world_of
 from tests.seeds import seeds
@@ -93,7 +93,7 @@ def test_fast_is_as_slow(seed: int) -> None:
 
 
 def line(costs: Costs, machines: Machines | None = None, documents: int = 1, together: int = 256) -> Scene:
-    """Make three views: the source feeds 0 at station 1, that feeds 1 at station 2, both feed 2 at station 3."""
+    """Make three views, at stations 1 to 3: 0 is fed by the source, 1 by 0, 2 by both."""
     layout = layout_of([1, 2, 3], [0, 0, 1, 3], [0, 0, 1], 4)
     sizes = np.array([[100.0, 200.0, 300.0]])
     traffic = Traffic.of(sizes, np.array([1000.0]), documents, 0.0)
@@ -171,7 +171,7 @@ def test_scenes_are_refused(change: dict[str, object], message: str) -> None:
 
 def test_costs_are_refused() -> None:
     """No work takes less than nothing."""
-    with pytest.raises(NetworkError, match="the cost batch is -1.0"):
+    with pytest.raises(NetworkError, match=r"the cost batch is -1\.0"):
         Costs(batch=-1.0)
 
 

@@ -1,9 +1,9 @@
 """What things cost, found from what a real network did: the costs with which the simulator tells the same.
 
-Known of a real run is how long each result took from the source to its view, and when the source had computed
-each document. The source's costs are read off the latter. Two numbers are searched for on a grid: what a batch
-costs a site, whatever is in it, and what a message costs it, which is shared out evenly between taking, keeping
-and sending. Evaluating views is measured by itself, and given.
+Known of a real run is how long each result took from the source to its view. Two numbers are searched for on
+a grid: what a batch costs a site, whatever is in it, and what a message costs it, which is shared out evenly
+between taking, keeping and sending. What the source takes for a result, and what evaluating a view takes, is
+measured by itself, and given.
 """
 
 from __future__ import annotations

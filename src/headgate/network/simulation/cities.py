@@ -1,7 +1,7 @@
 """Where sites may be: nine cities of France and Luxembourg, and the wires between them.
 
-The paper's sites were machines of Grid'5000 in "nine major cities across France and Luxembourg", which it does
-not name, nor their delays. These nine had sites of Grid'5000 then; everything else here is assumed:
+The paper's sites were machines of Grid'5000 in "nine major cities across France and Luxembourg". It does not
+name them, nor tell their delays. These nine had sites of Grid'5000 then; everything else here is assumed:
 
     way      the great circle between two cities, times 1.5: cables follow railways and go by nodes
     light    200 km in a millisecond of fibre

@@ -201,7 +201,7 @@ _FREE, _READY = 0, 1
 
 
 @kernel
-def _simulate(  # noqa: C901, PLR0912, PLR0915 -- one loop over arrays that grow, which calls cannot do
+def _simulate(
     given: _Input,
     out: _Output,
     prices: Prices,
@@ -209,6 +209,7 @@ def _simulate(  # noqa: C901, PLR0912, PLR0915 -- one loop over arrays that grow
     together: int,
     documents_together: int,
 ) -> tuple[int, int, float]:
+    """Simulate; returns messages, batches, and when all was done. One loop: the arrays in it grow."""
     stations, documents = len(given.city), len(given.published)
     feeds = len(given.feed_view)
     source_feeds = feeds - len(given.fed)

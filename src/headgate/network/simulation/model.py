@@ -2,7 +2,7 @@
 
 A station is a site, or the source, which is station 0. Each takes what has come in batches, as sites do:
 
-    wait ──► a core of its machine ──► take, evaluate ──► results are there ──► keep ──► send ──► link ──► wire
+    wait ──► a core of its machine ──► take, evaluate ──► there ──► keep ──► send ──► link ──► wire
 
     batch      what came while it was busy, in the order of arrival, at most `together` messages
     take       batch + take and take_byte for each message

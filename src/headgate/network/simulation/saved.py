@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.network.simulation.figures import Figures
+    from headgate.plan.model import Plan
 
 
 def simulate_plan(
@@ -45,9 +46,8 @@ def simulate_plan(
     machines = Machines.own(cities_of([SOURCE, *names], links, given))
     costs = Costs().scaled(slower)
 
-    def run(after: bool) -> Figures:  # noqa: FBT001
-        plan = network.plan if after else network.before
+    def run(plan: Plan) -> Figures:
         layout = layout_of_plan(plan, network.rewritings, sites, len(names))
         return figures_of(Scene(layout, machines, links, traffic, costs))
 
-    return run(False), run(True)
+    return run(network.before), run(network.plan)
