@@ -150,7 +150,7 @@ def held_against(size: Size, *, full: bool) -> tuple[list[Result], Costs]:
 
     def observed(kind: str, documents: Sequence[int]) -> Observed:
         some = np.array(documents)
-        apart = _ALONE * np.arange(len(some))
+        apart = _ALONE * np.arange(len(some), dtype=np.float64)
         began = apart if kind.startswith(_HOW[0]) else found.began[some] - found.began[some].min()
         traffic = Traffic(
             began, np.arange(len(some)), np.zeros(len(some)), np.ascontiguousarray(found.sizes[some])

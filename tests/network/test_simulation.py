@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -163,7 +163,7 @@ def test_levels_and_hops() -> None:
         ({"traffic": Traffic.of(np.zeros((1, 3)), np.zeros(1), 2, -1.0)}, "give times that rise"),
     ],
 )
-def test_scenes_are_refused(change: dict[str, object], message: str) -> None:
+def test_scenes_are_refused(change: dict[str, Any], message: str) -> None:
     """What cannot be simulated is said in one line."""
     with pytest.raises(NetworkError, match=message):
         fast.simulate(line(FREE)._replace(**change))

@@ -119,7 +119,15 @@ def _run(scene: Scene, there: Floats) -> Totals:
     if len(layout.inputs) and int(np.diff(layout.input_offsets).max()) > MOST_INPUTS:
         raise NetworkError(f"a view has more than {MOST_INPUTS} inputs, which is not simulated")
     given = _Input(
-        *(np.ascontiguousarray(each, np.int64) for each in layout[1:]),
+        np.ascontiguousarray(layout.station, np.int64),
+        np.ascontiguousarray(layout.input_offsets, np.int64),
+        np.ascontiguousarray(layout.inputs, np.int64),
+        np.ascontiguousarray(layout.fed, np.int64),
+        np.ascontiguousarray(layout.feed_offsets, np.int64),
+        np.ascontiguousarray(layout.feed_view, np.int64),
+        np.ascontiguousarray(layout.feed_station, np.int64),
+        np.ascontiguousarray(layout.target_offsets, np.int64),
+        np.ascontiguousarray(layout.targets, np.int64),
         np.ascontiguousarray(machines.city, np.int64),
         np.ascontiguousarray(machines.machine, np.int64),
         np.ascontiguousarray(scene.links.delay, np.float64),
