@@ -102,7 +102,7 @@ SIZES = {
 }  # fmt: skip
 
 
-def simulated(size: str, workload: XMark | None = None, source: float | None = None) -> list[Result]:
+def run(size: str, workload: XMark | None = None, source: float | None = None) -> list[Result]:
     """Hold the simulator against a real network, and show networks at the paper's size and beyond."""
     chosen = SIZES[size]
     results, costs = held_against(chosen, full=size == "full")
