@@ -38,10 +38,17 @@ class Plan(Documents):
     )
     sites: str | None = setting(
         "a table of sites, and their capacities: `id` of a subscription; `site`, `fan_out`, `bandwidth`, "
-        "`cpu` where they are its own",
+        "`cpu`, `weight` where they are its own",
         None,
         kind=INPUT,
         more="Without a row a subscription has a site of its own.",
+    )
+    links: str | None = setting(
+        "a table of links between sites: `from`, `to`; `delay` in milliseconds and `speed` in bytes a "
+        "millisecond where they are its own",
+        None,
+        kind=INPUT,
+        more="The publisher is called `source`.",
     )
     fan_out: float | None = setting(
         "views that a site feeds at most", None, metavar="N", least=0, shown="no bound"
@@ -90,7 +97,7 @@ class Plan(Documents):
     @property
     def arguments(self) -> dict[str, Any]:
         """Return what the job takes besides what bounds the network."""
-        names = ("snapshot", "sample", "output", "rejected", "sites", "carries")
+        names = ("snapshot", "sample", "output", "rejected", "sites", "links", "carries")
         return {**{name: getattr(self, name) for name in names}, "content_type": self.format}
 
     @property

@@ -22,6 +22,7 @@ from headgate.plan.graphs.rewritability import Search
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
 from headgate.plan.model import same_capacities, scaled_capacities
+from headgate.plan.placement import Placement
 from headgate.plan.program.infeasible import InfeasibleError, Names
 from headgate.plan.program.program import solve
 from headgate.plan.running.network import Network
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headgate.plan.graphs.rewritability import SearchResult
     from headgate.plan.latency.latency import ImprovedPlan
     from headgate.plan.model import Capacities, Rewritings, Solution
+    from headgate.plan.placement import Links
 
     Progress = Callable[[str], None]
 
@@ -147,6 +149,9 @@ class PlanInput(NamedTuple):
     capacities: Capacities | None = None
     sites: TextPool | None = None
     """The names of sites; without, a site has the name of its view."""
+    links: Links | None = None
+    weights: NDArray[np.float64] | None = None
+    """What work at each site weighs."""
 
 
 def find_ways(
@@ -192,8 +197,9 @@ def make_network(
     with _Timed(seconds, "graphs"):
         found = ways() if ways is not None else find_ways(views, given.bytes, settings, progress)
     rewritings = found.searched.rewritings
-    costs = costs_of(rewritings, given.rows, given.bytes, settings.costs)
     capacities = _capacities(rewritings, given.capacities, settings)
+    placement = Placement(capacities.sites, given.links, given.weights)
+    costs = costs_of(rewritings, given.rows, given.bytes, settings.costs, placement)
     with _Timed(seconds, "program"):
         say(f"choosing among {len(rewritings.input_offsets) - 1:,} rewritings")
         try:
@@ -243,6 +249,8 @@ def make_network(
         improved.plan,
         told,
         (given.rows, given.bytes),
+        given.links,
+        given.weights,
     )
     return PlannedNetwork(network, found, solution, improved, seconds)
 
