@@ -378,6 +378,7 @@ class Dissemination:
                 alpha=settings.alpha,
                 beta=settings.beta,
                 swaps=settings.swaps,
+                to_source=settings.to_source,
             ).plan
 
         if self._grown:

@@ -218,6 +218,13 @@ def within(chosen: list[int], rewritings: Rewritings, costs: Costs, capacities: 
             bandwidth[site] += costs.sent[place]
             cpu[site] += costs.sending[place]
     near = 1 + 1e-9
+    direct = [view for view, number in enumerate(chosen) if number == SOURCE]
+    if (
+        len(direct) > capacities.source_fan_out * near
+        or math.fsum(costs.source_sent[direct]) > capacities.source_bandwidth * near
+        or math.fsum(costs.source_sending[direct]) > capacities.source_cpu * near
+    ):
+        return False
     return bool(
         (fan_out <= capacities.fan_out * near).all()
         and (bandwidth <= capacities.bandwidth * near).all()
@@ -233,10 +240,12 @@ def loga_by_the_letter(
     *,
     alpha: float = 0.0,
     beta: float = 1.0,
+    to_source: bool = False,
 ) -> Plan:
     """Run Algorithm 2: every alternative is tried, and the whole configuration evaluated for it.
 
-    Of equal alternatives the first is taken; of views with equal impact the lower number comes first.
+    Of equal alternatives the first is taken; of views with equal impact the lower number comes first. With
+    `to_source`, feeding by the source is the last alternative of every view.
     """
     chosen = [int(number) for number in plan.chosen]
 
@@ -249,11 +258,12 @@ def loga_by_the_letter(
         impact = [
             latency_of(view, chosen, rewritings, costs) * len(reach[view]) for view in range(len(chosen))
         ]
-        listed = [view for view in range(len(chosen)) if chosen[view] != SOURCE]
+        listed = [view for view in range(len(chosen)) if to_source or chosen[view] != SOURCE]
         for view in sorted(listed, key=lambda view: (-impact[view], view)):
             current = chosen[view]
             least, best = cost(), None
-            for other in range(rewritings.offsets[view], rewritings.offsets[view + 1]):
+            others = [*range(rewritings.offsets[view], rewritings.offsets[view + 1])]
+            for other in [*others, SOURCE] if to_source else others:
                 chosen[view] = other
                 if within(chosen, rewritings, costs, capacities) and cost() < least:
                     least, best = cost(), other

@@ -79,6 +79,7 @@ class Plan(Documents):
         "by how much the sites' capacities may be passed to lower latency", 1.0, metavar="FACTOR", least=1
     )
     swaps: bool = setting("move views aside to make room for others", True)
+    to_source: bool = setting("move views to the publisher where latency falls and it may feed more", False)
     time_limit: float = setting(
         "for the integer program",
         300.0,

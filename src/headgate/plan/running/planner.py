@@ -71,8 +71,9 @@ class Settings:
 
     `fan_out`, `bandwidth` and `cpu` bound every site whose capacities are not given. `source_fan_out` of None
     gives the source what it must feed and a fifth more. `relax` multiplies the sites' capacities when latency
-    is lowered (the paper takes 1.5); with `swaps` that also moves views aside to make room. The mixed cost is
-    `alpha` times utilization plus `beta` times latency.
+    is lowered (the paper takes 1.5); with `swaps` that also moves views aside to make room, and with
+    `to_source` views to the source, as far as that may feed more. The mixed cost is `alpha` times utilization
+    plus `beta` times latency.
     """
 
     search: Search = field(default_factory=Search)
@@ -87,13 +88,14 @@ class Settings:
     beta: float = Plan.beta
     relax: float = Plan.relax
     swaps: bool = Plan.swaps
+    to_source: bool = Plan.to_source
     time_limit: float = Plan.time_limit
     gap: float = Plan.gap
     threads: int = 2
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
-        for name, kind in (("search", Search), ("costs", CostSettings), ("swaps", bool)):
+        for name, kind in (("search", Search), ("costs", CostSettings), ("swaps", bool), ("to_source", bool)):
             if not isinstance(getattr(self, name), kind):
                 raise PlanError(f"{name} is {getattr(self, name)!r}: give one of the class {kind.__name__}")
         for name in _NUMBERS:
@@ -224,6 +226,7 @@ def make_network(
             alpha=settings.alpha,
             beta=settings.beta,
             swaps=settings.swaps,
+            to_source=settings.to_source,
         )
     before = measures(solution.plan, rewritings, costs)
     after = measures(improved.plan, rewritings, costs)
