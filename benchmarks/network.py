@@ -24,7 +24,7 @@ from headgate import AsyncClient, Dissemination, Event, Settings, Subscription
 from headgate.client.asking import Ask
 from headgate.engine.views import views_of
 from headgate.network.assignment import SOURCE
-from headgate.network.deployment import Deployment
+from headgate.network.deployment import Deployment, look_at
 from headgate.network.entry import RESULT
 from headgate.network.local import LocalSites
 from headgate.network.placement import Kind
@@ -100,7 +100,7 @@ class _Network:
         self.local.start(SOURCE)
         for name in sorted(set(self.spread.values())):
             self.local.start(name)
-        self.deployment = Deployment(Kind("bench", "xpath", "default"), plan, self.local.neighbours())
+        self.deployment = Deployment(Kind("bench", "default"), plan, self.local.neighbours())
         self.published = 0
 
     async def __aenter__(self) -> _Network:
@@ -218,6 +218,8 @@ async def _run(size: Size, place: Path, world: World, plan: Dissemination, *, fu
         await network.deployment.wait(network.published, 900)
         seconds = time.perf_counter() - began
         after, share = await network.status(), share_waited(waits, waited())
+        looked = await look_at(network.local.neighbours())
+        memory = sum(each.memory or 0 for each in looked.values() if each is not None)
         kept = await network.kept()
         lost, doubled, other = _wrong(world, kept, network.published)
         cpu = {name: after[name].cpu - before[name].cpu for name in after}
@@ -240,7 +242,7 @@ async def _run(size: Size, place: Path, world: World, plan: Dissemination, *, fu
             Result("levels", max(view.level for view in placed), "", section=section),
             Result(
                 "memory of all processes",
-                sum(each.memory for each in after.values()) / 1e9,
+                memory / 1e9,
                 "GB",
                 goal=4 if full else None,
                 section=section,

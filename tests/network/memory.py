@@ -137,7 +137,7 @@ class MemoryNetwork:
         names = {SOURCE, *(each.site for each in placed)}
         for name in sorted(names - set(self.sites)):
             self.sites[name] = MemorySite(self, name)
-        kind = Kind("n", self.world.dialect, "default", self.world.carries)
+        kind = Kind("n", "default", self.world.carries)
         alive = dict.fromkeys((name for name in sorted(names) if self.sites[name].alive), NOWHERE)
         self.begins = begins_of(placed, self.begins, self.reached(), len(self.documents))
         for name, given in assignments(kind, placed, alive, self.epoch, begins=self.begins).items():

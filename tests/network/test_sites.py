@@ -14,11 +14,13 @@ import pytest
 from headgate import AsyncClient, Settings
 from headgate.client.asking import Ask
 from headgate.errors import ServiceError
-from headgate.network.assignment import SOURCE
+from headgate.network.assignment import SOURCE, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.entry import Result, read_entry
 from headgate.network.local import LocalSites
 from headgate.network.placement import Kind
+from headgate.network.watch import watch
+from tests.network.proxy import Proxy
 from tests.network.test_evaluation import direct
 from tests.network.worlds import KINDS, World, world_of
 
@@ -75,13 +77,21 @@ def plain(rows: dict[Id, list[tuple[int, Any]]], world: World) -> dict[Id, list[
 class Running:
     """A world on sites of this machine, and a publisher."""
 
-    def __init__(self, sites: LocalSites, world: World, plan: Dissemination) -> None:
+    def __init__(
+        self, sites: LocalSites, world: World, plan: Dissemination, delay: float | None = None
+    ) -> None:
         self.sites = sites
         self.world = world
+        self.proxies: dict[str, Proxy] = {}
         for name in (SOURCE, *sorted({each.site for each in plan.placed()})):
             sites.start(name)
-        kind = Kind("test", world.dialect, "default", world.carries)
-        self.deployment = Deployment(kind, plan, sites.neighbours())
+        kind = Kind("test", "default", world.carries)
+        found = sites.neighbours()
+        if delay is not None:
+            for name, each in found.items():
+                self.proxies[name] = Proxy(int(each.address.rpartition(":")[2]), delay)
+                found[name] = Neighbour(f"http://127.0.0.1:{self.proxies[name].port}", each.key)
+        self.deployment = Deployment(kind, plan, found)
         publisher = sites.sites[SOURCE].publisher
         assert publisher is not None
         self._publisher = publisher
@@ -94,6 +104,8 @@ class Running:
     async def __aexit__(self, *_: object) -> None:
         await self.client.close()
         await self.deployment.close()
+        for proxy in self.proxies.values():
+            proxy.close()
 
     async def publish(self, *events: Event) -> None:
         """Publish documents."""
@@ -147,6 +159,37 @@ def test_sites_are_killed_and_come_again(sites: LocalSites) -> None:
     assert plain(asyncio.run(run()), world) == plain(direct(world), world)
 
 
+def test_a_partition_heals(sites: LocalSites) -> None:
+    """Sites that cannot be reached, and answer slowly before and after that, miss nothing."""
+    world = world_of("sparql", random.Random(11), 10, 30)
+
+    async def run() -> dict[Id, list[tuple[int, Any]]]:
+        async with Running(sites, world, world.plan(), delay=0.003) as running:
+            deployment = running.deployment
+            watching = asyncio.ensure_future(watch(deployment, lines.append, 0.05))
+            cut = [name for name in running.proxies if name != SOURCE][:3]
+            for number, event in enumerate(world.documents):
+                await running.publish(event)
+                if number == 8:
+                    for name in cut:
+                        running.proxies[name].cut()
+                    while not deployment.failed >= set(cut):
+                        await asyncio.sleep(0.01)
+                if number == 20:
+                    for name in cut:
+                        running.proxies[name].heal()
+            while deployment.failed:
+                await asyncio.sleep(0.01)
+            await deployment.wait(len(world.documents))
+            watching.cancel()
+            return await results(deployment)
+
+    lines: list[str] = []
+    assert plain(asyncio.run(run()), world) == plain(direct(world), world)
+    assert any("fed in another way" in line for line in lines)
+    assert any("is back, and catches up" in line for line in lines)
+
+
 def test_a_network_goes_over_to_other_plans(sites: LocalSites) -> None:
     """Back and forth between plans while documents come; a site leaves; nothing is lost or comes twice."""
     world = world_of("sql", random.Random(3), 12, 40)
@@ -181,32 +224,38 @@ def test_what_cannot_be_is_refused(sites: LocalSites) -> None:
         return Ask(method, path, dict[str, Any], body, headers)
 
     def told(**given: Any) -> Ask:
-        said = {"network": "n", "site": "a", "epoch": 2, "dialect": "sql", **given}
+        said = {"network": "n", "site": "a", "epoch": 2, **given}
         return asked("PUT", "/v1/site", said)
 
-    view = {"id": "v", "filter": "x = 1", "level": 1}
+    view = {"id": "v", "filter": "x = 1", "dialect": "sql", "level": 1}
     cases = [
         (told(protocol=99), "the assignment of site 'a' has protocol 99, and this version of Headgate has 1"),
         (told(views=[view]), "view 'v' of site 'a' has no inputs, and only the source reads documents"),
         (
-            told(views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "TRUE"}]}]),
+            told(
+                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "TRUE", "dialect": "sql"}]}]
+            ),
             "is fed by site 'b', whose address is not given",
         ),
         (
             told(
-                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "y = 1"}]}],
+                views=[{**view, "inputs": [{"view": "u", "site": "b", "filter": "y = 1", "dialect": "sql"}]}],
                 neighbours={"b": {"address": "http://127.0.0.1:1"}},
             ),
             "cannot be computed from view",
         ),
+        (
+            told(feeds={"b": ["v", "w"]}, fan_out=1),
+            "site 'a' is to feed 2 views at other sites, and its bound is 1: plan within it",
+        ),
         (told(documents="network"), "publish documents to another tenant"),
         (told(epoch=1), "which is older"),
         (
-            asked("POST", "/v1/site:locate", {"views": [["v", 0]], "protocol": 1}),
+            asked("POST", "/v1/site:locate", {"site": "b", "views": [["v", 0]], "protocol": 1}),
             "view 'v' is not at this site",
         ),
         (
-            asked("POST", "/v1/site:locate", {"views": [], "protocol": 7}),
+            asked("POST", "/v1/site:locate", {"site": "b", "views": [], "protocol": 7}),
             "a site with protocol 7 asks, and this one has 1",
         ),
     ]

@@ -17,9 +17,10 @@ from headgate.rdf.events.reading import make_graph
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.explain.explain import Explanation
 from headgate.rdf.index.index import RdfIndex
-from headgate.rdf.language.model import literal
+from headgate.rdf.language.model import SUBPROPERTY, TYPE, literal
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.searches import search_of
+from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,6 +113,93 @@ def test_all_ways_give_the_same(tmp_path: Path, injective: bool) -> None:
     for number in range(0, 120, 7):
         assert index.explain(events[3], number).matches is (number in expected[3])
         assert bool(index.bindings(events[3], number).rows) is (number in expected[3])
+
+
+LISTED = [
+    r'ASK {{ ?x {p} ?t FILTER(REGEX(?t, "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x {p} ?t FILTER(REGEX(STR(?t), "\\b{w}\\b", "i")) }}',
+]
+NEARLY_LISTED = [
+    r'ASK {{ ?x ?p ?t FILTER(REGEX(?t, "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x ?p ?t FILTER(REGEX(STR(?t), "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x ?x ?t FILTER(REGEX(STR(?t), "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?t {p} ?t FILTER(REGEX(STR(?t), "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?t {p} ?x FILTER(REGEX(STR(?t), "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x a ?t FILTER(REGEX(STR(?t), "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x {p} ?t FILTER(REGEX(?t, "\\b{w}\\b", "i") && STRSTARTS(?t, "a")) }}',
+    r'ASK {{ <urn:x> {p} ?t FILTER(REGEX(?t, "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x {p} ?t ; <urn:q> ?u FILTER(REGEX(?t, "\\b{w}\\b", "i")) }}',
+    r'ASK {{ ?x {p} ?t FILTER(REGEX(?t, "\\b{w}\\b", "i") && REGEX(?t, "\\bab\\b", "i")) }}',
+    'ASK {{ ?x {p} ?t FILTER(CONTAINS(LCASE(?t), "{w}")) }}',
+    r'ASK {{ ?x <urn:q> ?u OPTIONAL {{ ?x {p} ?t }} FILTER(REGEX(?t, "\\b{w}\\b", "i")) }}',
+]
+
+
+@pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 40), (3, 200)])
+def test_words_that_are_listed_give_what_joins_and_the_reference_give(seed: int, others: int) -> None:
+    """Filters of one word and a property alone, among others like them and unlike them."""
+    rng = random.Random(f"listed {seed}")
+    letters = "abÉéßẞıİiΣσς"  # noqa: RUF001
+    vocabulary = [*{"".join(rng.choices(letters, k=rng.randint(1, 3))) for _ in range(40)}, "ab"]
+    names = [f"<urn:{n}>" for n in range(70)]
+    common = names[:3]
+
+    def written(forms: list[str], count: int) -> list[str]:
+        return [
+            rng.choice(forms).format(
+                p=rng.choice(common if rng.random() < 0.7 else names), w=rng.choice(vocabulary)
+            )
+            for _ in range(count)
+        ]
+
+    texts = written(LISTED, 300) + written(NEARLY_LISTED, others)
+    taxonomy = Taxonomy()
+    taxonomy.add(("<urn:1>", SUBPROPERTY, "<urn:2>"))
+    taxonomy.add(("<urn:x>", TYPE, "<urn:ab>"))
+    index = RdfIndex.build(
+        (Subscription(n, text, "sparql") for n, text in enumerate(texts)), taxonomy=taxonomy
+    )
+    matcher = index._state.base.matcher  # noqa: SLF001 -- nothing public tells
+    listed = matcher.inner._split  # noqa: SLF001
+    assert listed is not None
+    assert listed.whole is (others == 0 and len(listed.ways.strings) == len(names))
+
+    def some() -> str:
+        words = " ".join(rng.choices(vocabulary, k=4))
+        return rng.choice(
+            (
+                literal(words.upper()),
+                literal(f'{words}\n"{rng.choice(vocabulary)}"\\{rng.choice(vocabulary)}'),
+                literal(words, language="en"),
+                literal(words, "urn:type"),
+                f"<urn:{rng.choice(vocabulary)}>",
+                "<urn:x>",
+                "_:ab",
+            )
+        )
+
+    total = 0
+    for _ in range(12):
+        graph = make_graph(
+            (
+                rng.choice(("<urn:x>", "<urn:y>", "_:ab")),
+                rng.choice(("<urn:q>", "<urn:x>", *common * 4, rng.choice(names))),
+                some(),
+            )
+            for _ in range(rng.randint(0, 8))
+        )
+        found = matcher.inner.match(graph)
+        joined = matcher.inner.match_joined(graph)
+        assert found.tolist() == joined.tolist()
+        expected = [
+            n
+            for n, text in enumerate(texts)
+            if "OPTIONAL" not in text and reference.matches(parse_filter(text), graph, taxonomy)
+        ]
+        event = Event("e", graph, content_type="application/n-triples")
+        assert [n for n in map(int, index.match(event)) if "OPTIONAL" not in texts[n]] == expected
+        total += len(expected)
+    assert total > 100
 
 
 def test_more_than_a_pattern_has_room_for() -> None:

@@ -667,3 +667,22 @@ def test_a_crowded_hash(monkeypatch: pytest.MonkeyPatch, load: float) -> None:
         wanted = np.flatnonzero(matches(spec, event))
         assert found.filters[found.events == row].tolist() == wanted.tolist()
     assert len(found.filters) > 100
+
+
+@pytest.mark.parametrize(("names", "are_told"), [("abcd", True), ("abcdefghijklmno", False)])
+def test_weak_ranges_are_unkeyed_where_buckets_rule_most_of_them_out(names: str, are_told: bool) -> None:
+    """Buckets have rows of bits on lines that many filters look at; elsewhere two ranges lead to a filter."""
+    rng = random.Random(f"weak {names}")
+    texts = []
+    for _ in range(200):
+        lows = [(name, rng.randint(0, 700)) for name in rng.sample(names, 4)]
+        texts.append(" AND ".join(f"{name} BETWEEN {low} AND {low + 300}" for name, low in lows))
+    index = index_of(texts)
+    unkeyed = [n for n, ways in access_of(index.built).items() if "unkeyed" in ways]
+    assert (len(unkeyed) > 100) is are_told
+    assert (len(index.built.arrays.bucket_out) > 0) is are_told
+    events = [
+        Event(n, {name: rng.randint(0, 1000) for name in names if rng.random() < 0.95})
+        for n in range(scaled(60, 10))
+    ]
+    agree(index, texts, events)

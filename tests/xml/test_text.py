@@ -87,6 +87,64 @@ def test_all_ways_give_the_same(tmp_path: Path) -> None:
         assert rows == reference.tuples(patterns[number], documents[3])
 
 
+LISTED = [
+    r"//item[re:test({n}, '\b{w}\b', 'i')]",
+    r"//{n}[re:test(., '\b{w}\b', 'i')]",
+    r"/feed//{n}//b[re:test(@n, '\b{w}\b', 'i')]",
+    r"//*[re:test(text(), '\b{w}\b', 'i')]/@n",
+    r"//feed[.//{n}[re:test(., '\b{w}\b', 'i')]]",
+]
+NOT_LISTED = [
+    r"//item[re:test({n}, '\b{w}\b', 'i')]/b",
+    r"//{n}[re:test(., '\b{w}\b', 'i') and re:test(., '\bab\b', 'i')]",
+    r"//{n}[re:test(., '\b{w}\b', 'i')][@n > 3]",
+    r"re:test(//{n}, '\b{w}\b', 'i') and //item",
+    "//{n}[contains(., '{w}')]",
+]
+
+
+@pytest.mark.parametrize(("seed", "others"), [(1, 0), (2, 40), (3, 150)])
+def test_words_that_are_listed_give_what_nodes_and_the_reference_give(seed: int, others: int) -> None:
+    """Filters that are a path to a word, among others like them and unlike them."""
+    rng = random.Random(f"listed {seed}")
+    vocabulary = [*{"".join(rng.choices("abÉéßẞiıİ", k=rng.randint(1, 3))) for _ in range(40)}, "ab"]  # noqa: RUF001
+    names = ["title", "b", "item", *(f"n{n}" for n in range(70))]
+
+    def written(forms: list[str], count: int) -> list[str]:
+        return [
+            rng.choice(forms).format(
+                n=rng.choice(names[:3] if rng.random() < 0.7 else names), w=rng.choice(vocabulary)
+            )
+            for _ in range(count)
+        ]
+
+    filters = written(LISTED, 250) + written(NOT_LISTED, others)
+    index = XmlIndex.build(Subscription(n, text, "xpath") for n, text in enumerate(filters))
+    patterns = [parse_filter(text) for text in filters]
+    matcher = index._state.base.matcher._matcher  # noqa: SLF001 -- nothing public tells
+    assert matcher._split is not None  # noqa: SLF001
+
+    def some() -> str:
+        return " ".join(each.upper() if rng.random() < 0.3 else each for each in rng.choices(vocabulary, k=4))
+
+    def item() -> str:
+        parts = "".join(
+            f'<{name}>{some()}<b n="{some()}">{some()}</b></{name}>'
+            for name in rng.choices((*names[:3], *names), k=3)
+        )
+        return f'<item n="{rng.choice((some(), "3", "4 ab"))}">{parts}</item>'
+
+    total = 0
+    for _ in range(12):
+        text = f"<feed>{''.join(item() for _ in range(rng.randint(0, 3)))}</feed>"
+        document = read_document(text)
+        assert matcher.match(document).tolist() == matcher.match_joined(document, {}).tolist()
+        expected = [n for n, each in enumerate(patterns) if reference.matches(each, document)]
+        assert index.match(Event("e", text, content_type="application/xml")) == expected
+        total += len(expected)
+    assert total > 100
+
+
 def test_what_is_told() -> None:
     index = XmlIndex.build([Subscription(1, r"//title[re:test(., '\bnews\b', 'i')]", "xpath")])
     told = index.explain(Event("e", "<title>Newsletter</title>", content_type="application/xml"), 1).lines()

@@ -196,7 +196,7 @@ def _line(name: str, status: SiteStatus | None, last: int) -> str:
     lost = next((f"{link.site}: {link.state}" for link in status.links if link.state != "open"), "")
     return (
         f"{name:<20} {len(status.views):>6,} {span:>7} {behind:>7,} {f'{up}/{len(status.links)}':>9} "
-        f"{status.memory >> 20:>5,} {status.cpu:>7.1f}  {status.failure or lost or 'runs'}"
+        f"{(status.memory or 0) >> 20:>5,} {status.cpu:>7.1f}  {status.failure or lost or 'runs'}"
     )
 
 
@@ -319,7 +319,7 @@ def _run(
     from headgate.network.placement import Kind
 
     async def whole() -> None:
-        kind = Kind(name, plan.dialect, documents, plan.carries, names=plan.names)
+        kind = Kind(name, documents, plan.carries, names=plan.names)
         async with Deployment(kind, plan, sites) as deployment:
             await run(deployment)
 

@@ -65,6 +65,7 @@ class PlacedView(NamedTuple):
 
     id: Id
     filter: str
+    dialect: str
     site: str
     level: int
     inputs: tuple[Id, ...]
@@ -181,11 +182,6 @@ class Dissemination:
         return len(self._numbers)
 
     @property
-    def dialect(self) -> str:
-        """Return what the filters are written in."""
-        return min(self._dialects, default="sql")
-
-    @property
     def carries(self) -> str | None:
         """Return what views over records give: `row` or `key`."""
         return self._taken.carries
@@ -247,7 +243,8 @@ class Dissemination:
                 begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
                 inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
             each, site = self._subscriptions[number], self._site_name(number)
-            rows.append(PlacedView(each.id, each.filter, site, int(found[place]), self._named(inputs)))
+            level = int(found[place])
+            rows.append(PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs)))
         return rows
 
     def _site_name(self, number: int) -> str:
@@ -345,6 +342,14 @@ class Dissemination:
         unfed = {number for number in unfed if number in self._plan.unfed} - gone
         again = {each for change in changes for each in change.fed_again} - gone
         return self._changed(Change(*(tuple(sorted(some)) for some in (moved - unfed - gone, unfed, again))))
+
+    def fan_outs(self) -> dict[str, float]:
+        """Return how many views each site may feed at most, where there is a bound."""
+        found: dict[str, float] = {}
+        for site, bound in self._plan.fan_outs().items():
+            name = self._site_names[site]
+            found[name] = found.get(name, 0.0) + bound
+        return {name: bound for name, bound in found.items() if not math.isinf(bound)}
 
     def rename_sites(self, names: Mapping[str, str]) -> None:
         """Call sites by other names; sites of one name are one machine, which fails as a whole."""

@@ -31,6 +31,7 @@ class Input(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     view: Id
     site: str
     filter: str
+    dialect: str
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +39,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Id
     filter: str
+    dialect: str
     level: int
     inputs: tuple[Input, ...] = ()
     """None at the source, which computes it from documents."""
@@ -62,12 +64,13 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     site: str
     epoch: int
     """Counts deployments and changes; a later one replaces an earlier one."""
-    dialect: str
     views: tuple[View, ...] = ()
     neighbours: dict[str, Neighbour] = {}
     """Those that it takes something from."""
-    fan_out: int | None = None
-    """The most views that it may feed at other sites."""
+    feeds: dict[str, tuple[Id, ...]] = {}
+    """The views that other sites may take, by site."""
+    fan_out: float | None = None
+    """How many these may be, at most."""
     documents: str | None = None
     """At the source: the tenant whose events are the documents."""
     carries: str | None = None
@@ -100,6 +103,12 @@ class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
                         f"view {view.id!r} of site {self.site!r} is fed by site {each.site!r}, whose address "
                         "is not given: add it to the neighbours"
                     )
+        fed = sum(map(len, self.feeds.values()))
+        if self.fan_out is not None and fed > self.fan_out:
+            raise NetworkError(
+                f"site {self.site!r} is to feed {fed:,} views at other sites, and its bound is "
+                f"{self.fan_out:g}: plan within it"
+            )
         for view in self.views:
             for each in view.inputs:
                 if each.site == self.site and each.view not in seen:

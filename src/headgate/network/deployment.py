@@ -35,6 +35,14 @@ if TYPE_CHECKING:
     from headgate.network.assignment import Neighbour
     from headgate.network.placement import Held, Kind
 
+_AT_ONCE = 16
+"""Sites that are told something at once."""
+_PATIENCE = 60.0
+"""Seconds that a site may take to begin."""
+_SILENCE = 8.0
+"""Seconds after which a site that does not answer counts as one that is gone."""
+_LOOK = 0.1
+"""Seconds between looks at how far views have come."""
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -113,6 +121,7 @@ class Deployment:
             PlacedView(
                 view.id,
                 view.filter,
+                view.dialect,
                 name,
                 view.level,
                 tuple(each.view for each in view.inputs if each.site != SOURCE),
@@ -155,11 +164,24 @@ class Deployment:
         alive = {name: each for name, each in self.sites.items() if name not in self.failed}
         begins = begins_of(placed, self._begins, reached, position)
         self.epoch += 1
-        wanted = assignments(self.kind, placed, alive, self.epoch, begins=begins)
+        wanted = assignments(
+            self.kind,
+            placed,
+            alive,
+            self.epoch,
+            begins=begins,
+            fan_outs=self.plan.fan_outs() if views is None else None,
+        )
         changed = {name: each for name, each in wanted.items() if _differ(each, self._told.get(name))}
         # Who takes from a site finds its views there: first the source, then the others.
+        few = asyncio.Semaphore(_AT_ONCE)
+
+        async def assign(name: str) -> None:
+            async with few:
+                await self._assign(changed[name])
+
         for some in ([SOURCE], [name for name in changed if name != SOURCE]):
-            await asyncio.gather(*(self._assign(changed[name]) for name in some if name in changed))
+            await asyncio.gather(*(assign(name) for name in some if name in changed))
         # The source forgets how far it came with a view that it does not feed any more.
         own = {held: at for held, at in self._begins.items() if held[0] != SOURCE}
         self._begins = own | begins
@@ -186,7 +208,10 @@ class Deployment:
 
     async def _look(self, name: str) -> SiteStatus | None:
         try:
-            found: SiteStatus = await self._client(name).send(Ask("GET", "/v1/site", SiteStatus))
+            async with asyncio.timeout(_SILENCE):
+                found: SiteStatus = await self._client(name).send(Ask("GET", "/v1/site", SiteStatus))
+        except TimeoutError:
+            return None
         except ServiceError as error:
             if error.status is not None:
                 raise NetworkError(f"site {name!r}: {error}") from None
@@ -297,12 +322,14 @@ class Deployment:
                     f"{len(late):,} views have not come to document {document} after {patience:g} s: "
                     f"view {view!r} of site {name!r} is at {reached}; links {', '.join(links)}"
                 )
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(_LOOK)
 
     def _client(self, name: str) -> AsyncClient:
         if name not in self._clients:
             site = self.sites[name]
-            self._clients[name] = AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=10.0)
+            self._clients[name] = AsyncClient(
+                site.address, key=site.key, retries=Retries(1), timeout=_PATIENCE
+            )
         return self._clients[name]
 
 
@@ -316,7 +343,7 @@ async def look_at(sites: Mapping[str, Neighbour]) -> dict[str, SiteStatus | None
     async def look(site: Neighbour) -> SiteStatus | None:
         async with AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=10.0) as client:
             try:
-                found: SiteStatus = await client.send(Ask("GET", "/v1/site", SiteStatus))
+                found: SiteStatus = await client.send(Ask("GET", "/v1/site?memory=true", SiteStatus))
             except ServiceError as error:
                 if error.status is not None:
                     raise NetworkError(f"{site.address}: {error}") from None

@@ -41,10 +41,9 @@ class Documents:
         self._tenant = tenant
         self._evaluation = evaluation
         self._ids: list[Id] = [view.id for view in assignment.views]
-        content = content_of([assignment.dialect], "the views")
+        content = content_of((view.dialect for view in assignment.views), "the views")
         self._index = room_of_content(content, FilterSettings(taxonomy=taxonomy, **assignment.names)).build(
-            Subscription(number, view.filter, assignment.dialect)
-            for number, view in enumerate(assignment.views)
+            Subscription(number, view.filter, view.dialect) for number, view in enumerate(assignment.views)
         )
         self.position = min(evaluation.reached.values(), default=tenant.position)
         """The last document that was read."""

@@ -39,9 +39,9 @@ MOST_KEPT = 2_000
 class _Target:
     """A view that is computed here, and what came of its inputs."""
 
-    def __init__(self, view: View, views: Views, numbers: Mapping[Id, int], reached: int, most: int) -> None:
+    def __init__(self, view: View, views: Views, numbers: Mapping[Id, int], most: int) -> None:
         self.view = view
-        self.reached = reached
+        self.reached = view.after
         self.heard: dict[Key, int] = {_key(each): 0 for each in view.inputs}
         """How far each input has come, whether it gave anything or not."""
         self.dropped: set[Key] = set()
@@ -139,13 +139,13 @@ class Evaluation:
         most_kept: int = MOST_KEPT,
     ) -> None:
         self.site = assignment.site
-        texts: dict[Id, str] = {}
+        known: dict[Id, Subscription] = {}
         for view in assignment.views:
-            texts[view.id] = view.filter
-            texts |= {each.view: each.filter for each in view.inputs}
-        self._numbers = {identity: number for number, identity in enumerate(texts)}
+            known[view.id] = Subscription(view.id, view.filter, view.dialect)
+            known |= {each.view: Subscription(each.view, each.filter, each.dialect) for each in view.inputs}
+        self._numbers = {identity: number for number, identity in enumerate(known)}
         self.views = views_of(
-            [Subscription(identity, text, assignment.dialect) for identity, text in texts.items()],
+            list(known.values()),
             carries=assignment.carries,
             taxonomy=taxonomy,
             **assignment.names,
@@ -153,10 +153,15 @@ class Evaluation:
         self.targets: dict[Id, _Target] = {}
         self._uses: dict[Key, list[_Target]] = {}
         for view in assignment.views:
-            begun = reached.get(view.id, view.after)
-            found = self.targets[view.id] = _Target(view, self.views, self._numbers, begun, most_kept)
+            found = self.targets[view.id] = _Target(view, self.views, self._numbers, most_kept)
             for key in found.heard:
                 self._uses.setdefault(key, []).append(found)
+        self.begin(reached)
+
+    def begin(self, reached: Mapping[Id, int]) -> None:
+        """Begin where views have come to; those that are not named, where they begin."""
+        for identity, target in self.targets.items():
+            target.reached = reached.get(identity, target.view.after)
 
     @property
     def reached(self) -> dict[Id, int]:

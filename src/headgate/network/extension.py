@@ -46,8 +46,16 @@ class SiteExtension(Extension):
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What another site takes: views, and the document after which each is needed."""
 
+    site: str
     views: list[tuple[str | int, int]]
     protocol: int
+
+
+class SiteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked besides."""
+
+    memory: bool = False
+    """Whether the memory of its process is counted."""
 
 
 def _site(call: Call) -> Site:
@@ -72,7 +80,7 @@ def _site(call: Call) -> Site:
     problems=(404, 409),
     among=OPERATIONS,
     large=True,
-    example=in_json('{"network": "n", "site": "a", "epoch": 1, "dialect": "sql", "views": []}'),
+    example=in_json('{"network": "n", "site": "a", "epoch": 1, "views": []}'),
 )
 async def assign_site(call: Call) -> Answer:
     """Assign views."""
@@ -90,12 +98,13 @@ async def assign_site(call: Call) -> Answer:
     "Read how a site fares: its views, how far each has come, and its links.",
     READ,
     {200: SiteStatus},
-    problems=(404,),
+    query=SiteQuery,
+    problems=(400, 404),
     among=OPERATIONS,
 )
 async def read_site(call: Call) -> Answer:
     """Read how a site fares."""
-    return Answer(_site(call).status())
+    return Answer(_site(call).status(memory=call.query(SiteQuery).memory))
 
 
 @operation(
@@ -136,12 +145,12 @@ async def clear_site(call: Call) -> Answer:
     body=Wanted,
     problems=(404, 409),
     among=OPERATIONS,
-    example=in_json('{"views": [["v1", 0]], "protocol": 1}'),
+    example=in_json('{"site": "b", "views": [["v1", 0]], "protocol": 1}'),
 )
 async def locate_views(call: Call) -> Answer:
     """Find where a site's log has some views."""
     said = call.said(Wanted)
     try:
-        return Answer(_site(call).locate(said.views, said.protocol))
+        return Answer(_site(call).locate(said.site, said.views, said.protocol))
     except NetworkError as error:
         raise Conflict(str(error)) from None

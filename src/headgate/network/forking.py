@@ -18,6 +18,26 @@ _PATIENCE = 60.0
 SITE = "site"
 """The setting that makes a server a site: the tenant of its results."""
 
+_JOINED: dict[str, tuple[str, str, str, Any, str]] = {
+    "sql": ("a = 1", "TRUE", "a = 1 AND b = 2", {"a": 1, "b": 2}, "application/json"),
+    # RDF is read by a process of its own, which no two may share.
+    "sparql": (
+        "SELECT * { ?p <urn:a> ?a }",
+        "SELECT * { ?p <urn:b> ?b }",
+        "SELECT * { ?p <urn:a> ?a ; <urn:b> ?b }",
+        None,
+        "text/turtle",
+    ),
+    "xpath": (
+        "//a{id}[b{val}]",
+        "//a{id}[c{val}]",
+        "//a{id}[b{val}][c{val}]",
+        "<x><a><b>1</b><c>2</c></a></x>",
+        "application/xml",
+    ),
+}
+"""Two views of each kind, a third that is computed from them, and a document."""
+
 
 def _serve(settings: dict[str, Any], told: int) -> None:
     """Be a server, in a child. One that does not come up tells where it stands, and ends."""
@@ -49,14 +69,28 @@ def _serve(settings: dict[str, Any], told: int) -> None:
 
 
 def _load() -> None:
-    """Load what every server needs; the first match of each kind loads most."""
-    from headgate import AsyncClient, Engine
+    """Load what every site needs, by using it once: what is loaded later is shared by none."""
+    from headgate import AsyncClient, Engine, Event
     from headgate.network import extension, site  # noqa: F401
+    from headgate.network.assignment import SOURCE, Assignment, Input, View
+    from headgate.network.evaluation import Evaluation
     from headgate.service.running import load
 
     load()
     AsyncClient()
-    Engine.build([{"id": "s", "filter": "a = 1"}]).match_events([{"a": 1}])
+    engine = Engine.build([{"id": "s", "filter": "mark OR view IN ('a', 'b')"}])
+    engine.subscribe({"id": "t", "filter": "mark OR view IN ('a', 'c')"})
+    engine.match_events([{"view": "a"}, {"mark": True}])
+    engine.match_events([{"view": str(number)} for number in range(40)])
+    for dialect, (left, right, both, data, content_type) in _JOINED.items():
+        inputs = (Input("u", SOURCE, left, dialect), Input("v", SOURCE, right, dialect))
+        views = [View(each.view, each.filter, dialect, 1) for each in inputs]
+        joined = View("w", both, dialect, 2, inputs)
+        source = Evaluation(Assignment(network="n", site=SOURCE, epoch=1, views=tuple(views)), {})
+        taking = Evaluation(Assignment(network="n", site="s", epoch=1, views=(joined,)), {})
+        if data is not None:
+            for result in source.compute(1, Event("e", data, content_type=content_type), ["u", "v"], 0):
+                taking.take(SOURCE, result)
 
 
 def main() -> None:

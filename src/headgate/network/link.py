@@ -13,11 +13,13 @@ Nothing is kept here of how far it came: the views of this site know that, and d
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headgate.client import asking
 from headgate.client.asking import Ask, Retries
 from headgate.client.asynchronous import AsyncClient
 from headgate.errors import ServiceError
@@ -92,6 +94,15 @@ class Link:
         await asyncio.gather(self._task, return_exceptions=True)
         await self._client.close()
 
+    async def leave(self) -> None:
+        """End it for good: the other site need not keep anything for this one."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        # The other one may be gone, or never have known of this one.
+        with contextlib.suppress(ServiceError):
+            await self._client.send(asking.delete_subscription(self._own))
+        await self._client.close()
+
     def _tell(self, state: str) -> None:
         if state != self.state:
             self.state, self.since = state, time.time()
@@ -126,7 +137,7 @@ class Link:
                 acknowledged = time.monotonic()
 
     async def _locate(self, wanted: Mapping[Id, int]) -> Located:
-        said = {"views": list(wanted.items()), "protocol": PROTOCOL}
+        said = {"site": self._own, "views": list(wanted.items()), "protocol": PROTOCOL}
         body, headers = msgspec.json.encode(said), {"Content-Type": "application/json"}
         found: Located = await self._client.send(Ask("POST", "/v1/site:locate", Located, body, headers))
         return found

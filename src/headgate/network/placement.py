@@ -23,7 +23,6 @@ class Kind(NamedTuple):
     """What the views of a network are."""
 
     network: str
-    dialect: str
     documents: str
     """The tenant of the source that documents are published to."""
     carries: str | None = None
@@ -56,7 +55,7 @@ def assignments(
     epoch: int,
     *,
     begins: Mapping[Held, int] | None = None,
-    fan_outs: Mapping[str, int] | None = None,
+    fan_outs: Mapping[str, float] | None = None,
 ) -> dict[str, Assignment]:
     """Say what each site is told, by name.
 
@@ -71,12 +70,24 @@ def assignments(
                 f"view {view.id!r} is planned for site {view.site!r}, which is not among the sites: add it, "
                 "with its address"
             )
-        inputs = tuple(Input(each, known[each].site, known[each].filter) for each in view.inputs)
+        inputs = tuple(
+            Input(each, known[each].site, known[each].filter, known[each].dialect) for each in view.inputs
+        )
         if not inputs:
-            views[SOURCE].append(View(view.id, view.filter, 1, (), after.get((SOURCE, view.id), 0)))
-            inputs = (Input(view.id, SOURCE, view.filter),)
+            views[SOURCE].append(
+                View(view.id, view.filter, view.dialect, 1, (), after.get((SOURCE, view.id), 0))
+            )
+            inputs = (Input(view.id, SOURCE, view.filter, view.dialect),)
         begin = after.get((view.site, view.id), 0)
-        views[view.site].append(View(view.id, view.filter, view.level, inputs, begin))
+        views[view.site].append(View(view.id, view.filter, view.dialect, view.level, inputs, begin))
+    feeds: dict[str, dict[str, list[Id]]] = {name: {} for name in views}
+    for name, held in views.items():
+        # A view that several of a site's views use is sent there once.
+        for taken_from, identity in dict.fromkeys(
+            (each.site, each.view) for view in held for each in view.inputs
+        ):
+            if taken_from != name:
+                feeds[taken_from].setdefault(name, []).append(identity)
     found = {}
     for name, held in views.items():
         near = {each.site for view in held for each in view.inputs if each.site != name}
@@ -84,9 +95,9 @@ def assignments(
             network=kind.network,
             site=name,
             epoch=epoch,
-            dialect=kind.dialect,
             views=tuple(held),
             neighbours={each: sites[each] for each in sorted(near)},
+            feeds={other: tuple(some) for other, some in feeds[name].items()},
             fan_out=bounds.get(name),
             documents=kind.documents if name == SOURCE else None,
             carries=kind.carries,

@@ -43,6 +43,8 @@ _TOGETHER = 256
 """Entries that are taken together."""
 _MARKS = 0.2
 """Seconds between marks."""
+_PRUNE = 60.0
+"""Seconds between looks for documents that are not kept any more."""
 _AGAIN = 1.0
 """Seconds until a site that failed goes on."""
 _SITE, _REACHED = "site", "reached"
@@ -87,8 +89,8 @@ class SiteStatus(msgspec.Struct, frozen=True):
     """Entries of other sites that were taken since then."""
     cpu: float
     """Seconds of its process."""
-    memory: int
-    """Bytes of its process."""
+    memory: int | None
+    """Bytes of its process that are its own, and its part of what is shared; only if it was asked for."""
     failure: str | None = None
     protocol: int = PROTOCOL
 
@@ -112,6 +114,7 @@ class Site:
         self._kept: dict[Id, int] = {}
         self._marked: dict[Id, int] = {}
         self._marked_at = 0.0
+        self._pruned_at = time.monotonic()
         self._counts: dict[Id, int] = {}
         self._taken = 0
         self._heard = 0
@@ -149,35 +152,47 @@ class Site:
                     f"site {given.site!r} has assignment {before.epoch}, and this one is {given.epoch}, "
                     "which is older"
                 )
+            same = before is not None and msgspec.structs.replace(
+                given, epoch=before.epoch, feeds=before.feeds, fan_out=before.fan_out
+            )
+            if same and same == before:
+                # Others take other things from here: nothing stops for that.
+                await self.tenant.write(keep(_SITE, msgspec.json.encode(given)))
+                self.assignment = given
+                return
             # Refused here, what cannot be computed changes nothing.
-            await asyncio.to_thread(Evaluation, given, {}, _taxonomy(given))
-            await self._end()
+            checked = await asyncio.to_thread(Evaluation, given, {}, _taxonomy(given))
+            await self._end(set(taken(given.views, given.site)))
             reached = self._reached() if before is not None and before.network == given.network else {}
             left = {view.id: reached[view.id] for view in given.views if view.id in reached}
             await self.tenant.write(keep(_SITE, msgspec.json.encode(given)), keep(_REACHED, _pairs(left)))
             self.assignment = given
-            await self._begin()
+            await self._begin(checked)
 
     async def clear(self) -> None:
         """Hold nothing any more."""
         async with self._changing:
-            await self._end()
+            await self._end(set())
             await self.tenant.write(keep(_SITE, None), keep(_REACHED, b"[]"))
             self.assignment, self._evaluation = None, None
 
-    def locate(self, wanted: Iterable[tuple[Id, int]], protocol: int) -> Located:
-        """Say where the log has all documents of some views after the given ones."""
+    def locate(self, site: str, wanted: Iterable[tuple[Id, int]], protocol: int) -> Located:
+        """Say where the log has all documents of some views after the given ones, for another site."""
         if protocol != PROTOCOL:
             raise NetworkError(
                 f"a site with protocol {protocol} asks, and this one has {PROTOCOL}: run the same version "
                 "of Headgate everywhere"
             )
-        views = {} if self.assignment is None else {view.id: view for view in self.assignment.views}
+        assignment = self.assignment
+        views = {} if assignment is None else {view.id: view for view in assignment.views}
+        fed = () if assignment is None else assignment.feeds.get(site, ())
         first = None
         for identity, document in wanted:
             view = views.get(identity)
             if view is None:
                 raise NetworkError(f"view {identity!r} is not at this site")
+            if identity not in fed and site != assignment.site:  # type: ignore[union-attr]
+                raise NetworkError(f"view {identity!r} is not planned to feed site {site!r} from here")
             if document < view.after:
                 raise NetworkError(
                     f"view {identity!r} begins here after document {view.after}, and is wanted after "
@@ -189,18 +204,24 @@ class Site:
         last = self.tenant.position
         cursor = last if found is None else found - 1
         begin = store.log.bounds().first
-        if cursor < begin - 1:
+        if cursor < begin - 1 or (first is not None and first < documents.forgotten(store.database)):
             raise NetworkError(
                 f"documents after {first} are not kept here any more: take them from the source, or keep "
                 "results for longer"
             )
         return Located(cursor, last, PROTOCOL)
 
-    def status(self) -> SiteStatus:
-        """Say how it fares."""
+    def status(self, *, memory: bool = False) -> SiteStatus:
+        """Say how it fares; to count memory takes the kernel tens of milliseconds."""
         assignment, evaluation = self.assignment, self._evaluation
         views = [
-            ViewStatus(identity, each.view.level, each.reached, self._counts.get(identity, 0), each.waiting)
+            ViewStatus(
+                identity,
+                each.view.level,
+                self._kept.get(identity, each.view.after),
+                self._counts.get(identity, 0),
+                each.waiting,
+            )
             for identity, each in ({} if evaluation is None else evaluation.targets).items()
         ]
         links = [
@@ -219,7 +240,7 @@ class Site:
             sum(self._counts.values()),
             self._taken,
             time.process_time(),
-            _memory(),
+            _memory() if memory else None,
             self.failure,
         )
 
@@ -230,11 +251,11 @@ class Site:
         kept = self.tenant.store.setting(_REACHED)
         return dict(_Reached.decode(kept)) if isinstance(kept, bytes) else {}
 
-    async def _begin(self) -> None:
-        await self._evaluate()
+    async def _begin(self, made: Evaluation | None = None) -> None:
+        await self._evaluate(made)
         self._worker = asyncio.get_running_loop().create_task(self._run())
 
-    async def _evaluate(self) -> None:
+    async def _evaluate(self, made: Evaluation | None = None) -> None:
         """Begin with what is kept: what was known in memory may be more."""
         assignment = self.assignment
         assert assignment is not None
@@ -242,11 +263,16 @@ class Site:
         self._queue = asyncio.Queue(_QUEUE)
         taxonomy = _taxonomy(assignment)
         self._kept = self._reached()
-        self._evaluation = await asyncio.to_thread(Evaluation, assignment, self._kept, taxonomy)
+        if made is None:
+            made = await asyncio.to_thread(Evaluation, assignment, self._kept, taxonomy)
+        made.begin(self._kept)
+        self._evaluation = made
         self._marked = {}
         if assignment.documents is not None:
             published = await self._server.tenant(assignment.documents)
-            self._documents = Documents(published, assignment, self._evaluation, taxonomy)
+            self._documents = await asyncio.to_thread(
+                Documents, published, assignment, self._evaluation, taxonomy
+            )
         for name in taken(assignment.views, assignment.site):
             self._open(name)
 
@@ -269,12 +295,15 @@ class Site:
             lambda site, entry: self._queue.put((site, entry)),
         )
 
-    async def _end(self) -> None:
-        await self._unlink()
+    async def _end(self, staying: set[str] | None = None) -> None:
+        """End what runs; others than those that stay are told that nothing is taken from them any more."""
         if self._worker is not None:
             self._stopping = True
             await self._worker
             self._worker, self._stopping = None, False
+        for name in [] if staying is None else sorted(set(self._links) - staying):
+            await self._links.pop(name).leave()
+        await self._unlink()
         self._evaluation = None
 
     async def _run(self) -> None:
@@ -336,7 +365,7 @@ class Site:
         late = {view: document for view, document in wanted.items() if document < begun[view]}
         if not late:
             return
-        place = self.locate(late.items(), PROTOCOL)
+        place = self.locate(evaluation.site, late.items(), PROTOCOL)
         blocks = await asyncio.to_thread(
             lambda: list(self.tenant.store.log.read(place.cursor + 1, place.last - place.cursor))
         )
@@ -363,8 +392,13 @@ class Site:
             return
         given = [each.document for each in results]
 
+        writes = [keep(_REACHED, _pairs(reached))]
+        if time.monotonic() - self._pruned_at > _PRUNE:
+            self._pruned_at = time.monotonic()
+            writes.append(documents.forget(self.tenant.store.log.bounds().first))
+
         def also(published: Published) -> list[Write]:
-            return [keep(_REACHED, _pairs(reached)), documents.note(given, published.positions)]
+            return [*writes, documents.note(given, published.positions)]
 
         await self.tenant.publish([event for event, _ in entries], [text for _, text in entries], also=also)
         self._kept = reached

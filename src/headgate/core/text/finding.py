@@ -1,16 +1,21 @@
 """Hot loops: which of many known words a text has, in one pass and with one look into a hash for each word.
 
+Words are cut some at a time, then looked up together: so the misses of the cache overlap, which are most of
+what a look into a large hash costs.
+
 The hash is of folded letters, not of bytes, so that no folded text is made. A slot holds half of a word's
 hash and its number plus one; 0 is free. Slots are a power of two, at most half of them taken.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner, kernel
+from headgate.core.jit.memory import prefetch
 from headgate.core.text.alphabets import JAVA
 
 if TYPE_CHECKING:
@@ -27,6 +32,29 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH = np.uint64(0xFFFFFFFF00000000)
 _LETTERS, _FIRST_MARK, _LAST_MARK = 0x40000, 0xE0100, 0xE01EF
+
+
+_MOST_KEPT = 1 << 16
+TOGETHER = 64
+"""Words that are looked up together."""
+
+
+class Cut(NamedTuple):
+    """Words that were cut from a text: where each begins and ends, and its hash.
+
+    `number` is what they were found to be, -1 for a word that is not known.
+    """
+
+    begin: NDArray[np.int32]
+    end: NDArray[np.int32]
+    hashed: NDArray[np.uint64]
+    number: NDArray[np.int64]
+
+    @classmethod
+    def make(cls) -> Cut:
+        """Make room for words that are looked up together."""
+        begin, end = np.zeros((2, TOGETHER), np.int32)
+        return cls(begin, end, np.zeros(TOGETHER, np.uint64), np.zeros(TOGETHER, np.int64))
 
 
 class FoundWords(NamedTuple):
@@ -99,9 +127,29 @@ class KnownWords(NamedTuple):
         start = np.zeros(len(offsets), np.int64)
         # A word takes a byte, and what stands before the next another.
         number = np.empty((len(data) + len(offsets)) // 2 + 1, np.int32)
-        marks = np.zeros(1 << (longest + 1).bit_length(), np.int64)
-        _find(offsets, data, *self, marks, start, number)
+        marks, before = _marks_of(1 << (longest + 1).bit_length(), len(start))
+        _find(offsets, data, *self, marks, before, start, number)
         return FoundWords(start, number[: start[-1]])
+
+
+_KEPT = threading.local()
+_LAST_TEXT = 2**31 - 1
+
+
+def _marks_of(size: int, texts: int) -> tuple[Ints, int]:
+    """Return this thread's marks of words, and a number up to which texts have had them.
+
+    They are kept, since to make them anew takes as long as finding the words of a short text.
+    """
+    if size > _MOST_KEPT:
+        return np.zeros(size, np.int64), 0
+    marks: Ints | None = getattr(_KEPT, "marks", None)
+    if marks is None or len(marks) < size or _KEPT.texts + texts > _LAST_TEXT:
+        marks = _KEPT.marks = np.zeros(size, np.int64)
+        _KEPT.texts = 0
+    before: int = _KEPT.texts
+    _KEPT.texts += texts
+    return marks, before
 
 
 def _fixed(array: NDArray[Any]) -> NDArray[Any]:
@@ -230,6 +278,49 @@ def number_of(
     return -1
 
 
+@bare_inner
+def cut_words(
+    table: NDArray[np.int32], slots: NDArray[np.uint64], data: NDArray[np.uint8], at: int, stop: int, cut: Cut
+) -> tuple[int, int]:
+    """Cut the next words of a text, as many as there is room for; returns the place behind, and how many."""
+    mask = np.uint64(len(slots) - 1)
+    n = 0
+    while at < stop and n < len(cut.begin):
+        at, begin, end, found = next_word(table, data, at, stop)
+        if begin < end:
+            cut.begin[n], cut.end[n], cut.hashed[n] = begin, end, found
+            prefetch(slots, int(found & mask))
+            n += 1
+    return at, n
+
+
+@bare_inner
+def number_words(
+    table: NDArray[np.int32],
+    known_offsets: Ints,
+    known: NDArray[np.uint8],
+    slots: NDArray[np.uint64],
+    data: NDArray[np.uint8],
+    cut: Cut,
+    count: int,
+) -> None:
+    """Find the numbers of words that were cut: in passes, each of which asks for what the next one reads."""
+    mask = np.uint64(len(slots) - 1)
+    for i in range(count):
+        slot = slots[cut.hashed[i] & mask]
+        cut.number[i] = np.int64(slot & _LOW) - 1
+        if slot:
+            prefetch(known_offsets, cut.number[i])
+    for i in range(count):
+        if cut.number[i] >= 0:
+            prefetch(known, known_offsets[cut.number[i]])
+    for i in range(count):
+        if cut.number[i] >= 0:
+            cut.number[i] = number_of(
+                table, known_offsets, known, slots, data, int(cut.begin[i]), int(cut.end[i]), cut.hashed[i]
+            )
+
+
 @kernel
 def _find(
     offsets: Ints,
@@ -239,27 +330,38 @@ def _find(
     known: NDArray[np.uint8],
     slots: NDArray[np.uint64],
     marks: Ints,
+    before: int,
     start: Ints,
     number: NDArray[np.int32],
 ) -> None:
-    """Find the known words of each text; `marks` is a hash of those of a text that were found already."""
+    """Find the known words of each text; `marks` is a hash of those of a text that were found already.
+
+    A mark is the text, counted from `before` on, and the word: those of other texts are free places.
+    """
     marked = len(marks) - 1
+    cut = Cut(
+        np.empty(TOGETHER, np.int32),
+        np.empty(TOGETHER, np.int32),
+        np.empty(TOGETHER, np.uint64),
+        np.empty(TOGETHER, np.int64),
+    )
     n = 0
     for t in range(len(offsets) - 1):
         at, stop = offsets[t], offsets[t + 1]
         while at < stop:
-            at, begin, end, found = next_word(table, data, at, stop)
-            if end == begin:
-                continue
-            word = number_of(table, known_offsets, known, slots, data, begin, end, found)
-            if word < 0:
-                continue
-            mark = ((t + 1) << 32) | word
-            place = word & marked
-            while marks[place] and marks[place] != mark and marks[place] >> 32 == t + 1:
-                place = (place + 1) & marked
-            if marks[place] != mark:
-                marks[place] = mark
-                number[n] = word
-                n += 1
+            at, count = cut_words(table, slots, data, at, stop, cut)
+            number_words(table, known_offsets, known, slots, data, cut, count)
+            for i in range(count):
+                word = cut.number[i]
+                if word < 0:
+                    continue
+                own = before + t + 1
+                mark = (own << 32) | word
+                place = word & marked
+                while marks[place] != mark and marks[place] >> 32 == own:
+                    place = (place + 1) & marked
+                if marks[place] != mark:
+                    marks[place] = mark
+                    number[n] = word
+                    n += 1
         start[t + 1] = n

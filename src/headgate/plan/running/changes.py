@@ -96,6 +96,10 @@ class SiteLoads:
                     return f"the {what} of {who} would be {used + amount:g} of {bound:g}"
         return None
 
+    def fan_outs(self) -> dict[int, float]:
+        """Return the bound of each site that has not failed."""
+        return {site: bounds[0] for site, bounds in self._bounds.items() if site in self}
+
     def source_is_full(self) -> bool:
         """Tell whether the source can feed nobody more."""
         fan_out, *rest = zip(self._used[PUBLISHER], self._bounds[PUBLISHER], strict=True)
@@ -202,6 +206,10 @@ class LivePlan:
         if not self._changes:
             return False
         return self._changes >= self.threshold or bool(self.unfed) or self._bearing.source_is_full()
+
+    def fan_outs(self) -> dict[int, float]:
+        """Return how many views each site may feed."""
+        return self._bearing.fan_outs()
 
     def latency(self, view: int) -> float:
         """Return the latency of a view that is fed."""

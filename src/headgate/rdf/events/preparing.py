@@ -116,11 +116,8 @@ def _is(text: NDArray[np.uint8], begin: int, end: int, known: NDArray[np.uint8])
 
 
 @bare_inner
-def _unescape(event: Encoded, draft: Draft, t: int, begin: int, end: int) -> None:
-    """Write the text of a literal anew without escapes, behind all others; there is room for that."""
-    text = event.text
-    at = draft.counts[2]
-    event.begin[t] = at
+def unescape(text: NDArray[np.uint8], begin: int, end: int, out: NDArray[np.uint8], at: int) -> int:
+    """Write the text of a literal without escapes, from a place on; returns where it ends."""
     i = begin
     while i < end:
         sign = text[i]
@@ -146,13 +143,22 @@ def _unescape(event: Encoded, draft: Draft, t: int, begin: int, end: int) -> Non
                 i += 4
                 if point >= 128:
                     # Only U+FFFE and U+FFFF are written like this: three bytes.
-                    text[at], text[at + 1] = 0xEF, 0xBF
+                    out[at], out[at + 1] = 0xEF, 0xBF
                     at += 2
                     sign = 0x80 | (point & 63)
                 else:
                     sign = point
-        text[at] = sign
+        out[at] = sign
         at += 1
+    return at
+
+
+@bare_inner
+def _write_anew(event: Encoded, draft: Draft, t: int, begin: int, end: int) -> None:
+    """Write the text of a literal anew without escapes, behind all others; there is room for that."""
+    at = draft.counts[2]
+    event.begin[t] = at
+    at = unescape(event.text, begin, end, event.text, at)
     event.end[t] = at
     draft.counts[2] = at
 
@@ -178,7 +184,7 @@ def literal_at(
     event.begin[t], event.end[t] = begin + 1, close
     for i in range(begin + 1, close):
         if text[i] == _BACKSLASH:
-            _unescape(event, draft, t, begin + 1, close)
+            _write_anew(event, draft, t, begin + 1, close)
             break
     plain = close == end - 1
     if plain or text[close + 1] == _AT:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.rdf.index.arrays import Encoded
     from headgate.rdf.index.columns import Columns
+    from headgate.rdf.index.matching import Prepared
     from headgate.rdf.language.model import Graph, Term
     from headgate.rdf.whole.explaining import QueryExplanation
 
@@ -128,11 +129,11 @@ class RdfIndex(DocumentIndex[State]):
         """Return what departs from SPARQL."""
         return self._state.base.options
 
-    def encode(self, graph: Graph) -> Encoded:
+    def encode(self, graph: Graph) -> Encoded | Prepared:
         """Encode a graph for the base."""
-        return self._state.base.matcher.encoder.encode(graph)
+        return self._state.base.matcher.encode(graph)
 
-    def match_encoded(self, graph: Graph, encoded: Encoded) -> NDArray[np.int32]:
+    def match_encoded(self, graph: Graph, encoded: Encoded | Prepared) -> NDArray[np.int32]:
         """List the numbers of the matches in the base, given what `encode` gave: places among the ids."""
         return self._state.base.matcher.match_encoded(graph, encoded)
 

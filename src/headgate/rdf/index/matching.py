@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -29,10 +29,12 @@ from headgate.rdf.index.scratch import (
     TOO_MUCH,
     Scratch,
 )
+from headgate.rdf.index.word_lists import ListedPatterns, split
+from headgate.rdf.index.word_terms import WordTerms
 from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, SUBCLASS, SUBPROPERTY
 from headgate.rdf.language.parse import parse_expression
-from headgate.rdf.taxonomy.entailing import own_order
+from headgate.rdf.taxonomy.entailing import entailed, own_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from headgate.rdf.events.encode import Features
     from headgate.rdf.index.arrays import Encoded, RdfArrays
-    from headgate.rdf.index.word_terms import WordTerms
+    from headgate.rdf.index.word_lists import Split
     from headgate.rdf.language.model import Expression, Graph, Options, Pattern
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -50,6 +52,13 @@ _UNDONE = (FULL, TOO_MUCH)
 """How the loops end when they have not decided all."""
 _MASKS = 10
 """How many edges a triple can match: eight combinations of constants, and two of `?x p ?x`."""
+
+
+class Prepared(NamedTuple):
+    """The filters that were found by a word, and the graph, encoded for others, if there are any."""
+
+    event: Encoded | None
+    listed: NDArray[np.int32]
 
 
 class Matcher:
@@ -85,23 +94,65 @@ class Matcher:
             self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts, self._words
         )
 
+    @cached_property
+    def _split(self) -> Split | None:
+        """Return the filters that are found by a word, and what is left to be joined; None if they are few.
+
+        A tail has words of its own, which change: there all are joined.
+        """
+        if self._words is not None or self.options.injective or not self._features.texts & WORD_BITS:
+            return None
+        return split(self.arrays)
+
+    @cached_property
+    def _listed(self) -> ListedPatterns | None:
+        return None if self._split is None else ListedPatterns(self._split)
+
+    @cached_property
+    def _rest(self) -> Encoder | None:
+        """Return what encodes graphs for filters that are not found by a word; None if there are none."""
+        if self._split is None:
+            return self.encoder
+        if self._split.whole:
+            return None
+        features, words = self._features, None
+        if len(self._split.joined):
+            words = WordTerms.some(self.arrays.dictionary, self._split.joined)
+        else:
+            features = features._replace(texts=features.texts & ~WORD_BITS)
+        return Encoder(self.arrays.dictionary, features, self.options, self.taxonomy, self._layouts, words)
+
     @property
     def finds_words(self) -> bool:
         """Tell whether words are looked up to encode a graph."""
         return bool(self._features.texts & WORD_BITS)
 
-    def encode(self, graph: Graph) -> Encoded:
-        """Encode a graph."""
-        return self.encoder.encode(graph)
+    def encode(self, graph: Graph) -> Encoded | Prepared:
+        """Encode a graph, and find the filters that are found by a word."""
+        if self._listed is None:
+            return self.encoder.encode(graph)
+        listed = self._listed.match(entailed(graph, self.taxonomy))
+        return Prepared(None if self._rest is None else self._rest.encode(graph), listed)
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self.match_encoded(graph, self.encoder.encode(graph), left_out)
+        return self.match_encoded(graph, self.encode(graph), left_out)
+
+    def match_joined(self, graph: Graph) -> NDArray[np.int32]:
+        """Do the same by joins alone, with all words of the graph."""
+        return self.match_encoded(graph, self.encoder.encode(graph))
 
     def match_encoded(
-        self, graph: Graph, event: Encoded, left_out: dict[int, str] | None = None
+        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
+        if isinstance(event, Prepared):
+            found = event.listed
+            if event.event is not None:
+                joined = self.match_encoded(graph, event.event, left_out)
+                # A word that other filters ask for as well is joined, too.
+                found = np.union1d(found, joined) if len(joined) else found
+            return found
         room = self._room(len(event.s))
         scratch, epoch = room.scratch, room.stamp()
         scratch.counts[10] = BUDGET
@@ -172,7 +223,7 @@ class Matcher:
                 key = (int(words[at + 1 if words[at] == OPAQUE else at + 4]), *terms)
                 answer = known.get(key)
                 if answer is None:
-                    named = {f"?{n}": self.encoder.term(event, t) for n, t in enumerate(terms)}
+                    named = {f"?{n}": Encoder.term(event, t) for n, t in enumerate(terms)}
                     expression = self._expression(key[0])
                     answer = known[key] = (
                         below.holds(expression, named)

@@ -29,10 +29,19 @@ class WordTerms(NamedTuple):
         """Find the words of a dictionary."""
         offsets, data, _ = dictionary
         first = np.append(data, np.uint8(0))[offsets[:-1]]
-        codes = np.flatnonzero((first == ord(WORD_MARK)) & (np.diff(offsets) > 0)).astype(np.int32)
-        marked = TextPool(offsets, data).to_arrow().take(codes)
-        words = TextPool.from_arrow(pc.utf8_slice_codeunits(marked, len(WORD_MARK)))
-        return cls(KnownWords.of(words, None, RUST), read_only(codes))
+        codes = np.flatnonzero((first == ord(WORD_MARK)) & (np.diff(offsets) > 0))
+        return cls.some(dictionary, codes.astype(np.int32))
+
+    @classmethod
+    def some(cls, dictionary: Dictionary, codes: NDArray[np.int32]) -> WordTerms:
+        """Take some words of a dictionary, given by their codes."""
+        return cls(KnownWords.of(words_of(dictionary, codes), None, RUST), read_only(codes))
+
+
+def words_of(dictionary: Dictionary, codes: NDArray[np.int32]) -> TextPool:
+    """Return the words of some codes, without what marks them."""
+    marked = TextPool(dictionary.offsets, dictionary.data).to_arrow().take(codes)
+    return TextPool.from_arrow(pc.utf8_slice_codeunits(marked, len(WORD_MARK)))
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
-    from headgate.rdf.events.encode import Encoder
     from headgate.rdf.index.arrays import Encoded
-    from headgate.rdf.index.matching import Matcher
+    from headgate.rdf.index.matching import Matcher, Prepared
     from headgate.rdf.language.model import Graph
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -61,16 +60,11 @@ class DecidingMatcher:
         self._plain = members.plain
 
     @property
-    def encoder(self) -> Encoder:
-        """Return what encodes graphs for these filters."""
-        return self.inner.encoder
-
-    @property
     def finds_words(self) -> bool:
         """Tell whether the words of events are looked up."""
         return self.inner.finds_words
 
-    def encode(self, graph: Graph) -> Encoded:
+    def encode(self, graph: Graph) -> Encoded | Prepared:
         """Encode a graph."""
         return self.inner.encode(graph)
 
@@ -86,10 +80,10 @@ class DecidingMatcher:
 
     def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self.match_encoded(graph, self.encoder.encode(graph), left_out)
+        return self.match_encoded(graph, self.encode(graph), left_out)
 
     def match_encoded(
-        self, graph: Graph, event: Encoded, left_out: dict[int, str] | None = None
+        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
         if self._plain:

@@ -204,10 +204,12 @@ def unkeyed_cost(
     weights: NDArray[np.float64],
     sizes: Ints,
     own: NDArray[np.int32],
+    told: NDArray[np.bool_],
 ) -> float:
     """Estimate what a term costs that has no access: a bit for every event, and a check if none rules it out.
 
-    Spoilers decide a part that leaves few codes out; of any other they only tell that its attribute is there.
+    Spoilers decide a part that leaves few codes out, and on lines that are told by buckets, these rule out
+    most of what any other leaves out. Elsewhere spoilers only tell that its attribute is there.
     """
     left = 1.0
     for i in range(len(own)):
@@ -215,7 +217,14 @@ def unkeyed_cost(
         line = parts.part_line[p]
         if line >= 0 and kind[parts.part_leaf[p]] == 0:
             base, codes = atoms.line_base[line], atoms.line_base[line + 1] - atoms.line_base[line]
-            left *= weights[p] if codes - sizes[p] <= MOST_SPOILERS else 1.0 - min(1.0, atoms.weight[base])
+            if codes - sizes[p] <= MOST_SPOILERS:
+                left *= weights[p]
+            elif told[line]:
+                low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
+                high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
+                left *= min(1.0, cover_weight(atoms, line, low, high, True))
+            else:
+                left *= 1.0 - min(1.0, atoms.weight[base])
     return OUTCAST + left
 
 
@@ -230,9 +239,13 @@ def choose_access(
     term_start: Ints,
     term_part: NDArray[np.int32],
     posting: float,
+    told: NDArray[np.bool_],
     chosen: NDArray[np.int32],
 ) -> None:
-    """Choose for each term: chosen[t] = (part, by buckets, part, by buckets), part -2 for none."""
+    """Choose for each term: chosen[t] = (part, by buckets, part, by buckets), part -2 for none.
+
+    told[l] says that unkeyed terms are told of line l by its buckets.
+    """
     most = 2 * 128
     option_part = np.empty(most, np.int32)
     option_buckets = np.empty(most, np.int32)
@@ -263,7 +276,8 @@ def choose_access(
                     option_size[options] = size
                     option_weight[options] = cover_weight(atoms, line, low, high, True)
                     options += 1
-        best = unkeyed_cost(atoms, parts, kind, weights, sizes, term_part[term_start[t] : term_start[t + 1]])
+        own = term_part[term_start[t] : term_start[t + 1]]
+        best = unkeyed_cost(atoms, parts, kind, weights, sizes, own, told)
         chosen[t, 0] = -2
         chosen[t, 2] = -2
         for i in range(options):

@@ -98,6 +98,9 @@ MOST_LINES = 16_383
 """Two atoms of a line and two atoms of a pair share 32 bits in the kernels."""
 DENSE = 32
 """A spoiler that rules out more than one in 32 unkeyed entries is stored as bits."""
+FEWEST = 64
+"""Unkeyed entries that look at a line whose buckets have rows of bits, at least."""
+_UNKEYED = -2
 LOAD = 0.6
 """How full the hash of pairs is; it keeps one free slot at least."""
 
@@ -193,11 +196,30 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
         weights = np.zeros(len(parts.part_line))
         sizes = np.zeros(len(parts.part_line), np.int64)
         access.weigh_parts(own, parts, kind, weights, sizes)
-        chosen = np.full((len(terms.term_filter), 4), -2, np.int32)
-        access.choose_access(
-            own, parts, kind, weights, sizes, gram_atom, terms.term_start, terms.part, posting, chosen
-        )
-        return weights, chosen
+        opened = _left_open(own, parts, kind, sizes)
+        told = _told(own, parts, opened, terms.part, len(terms.term_filter))
+
+        def choose_some(term_start: Ints, part: NDArray[np.int32]) -> NDArray[np.int32]:
+            found = np.full((len(term_start) - 1, 4), -2, np.int32)
+            access.choose_access(
+                own, parts, kind, weights, sizes, gram_atom, term_start, part, posting, told, found
+            )
+            return found
+
+        chosen = choose_some(terms.term_start, terms.part)
+        while True:
+            # Those that rely on buckets of lines that too few others look at are chosen for again.
+            unkeyed = np.flatnonzero(chosen[:, 0] == _UNKEYED)
+            each, part = _parts_of(terms, unkeyed)
+            still = _told(own, parts, opened, part, len(unkeyed))
+            each, line = each[opened[part]], parts.part_line[part[opened[part]]]
+            lost = told[line] & ~still[line]
+            if not lost.any():
+                return weights, chosen
+            told &= still
+            again = np.unique(each[lost])
+            some = choose_some(starts(np.diff(terms.term_start)[again]), _parts_of(terms, again)[1])
+            chosen[again] = some
 
     weights, chosen = chosen_by(atoms)
     computed = np.array([is_computed(path) for path in programs.attributes], bool)[lines.line_attribute]
@@ -306,6 +328,35 @@ def _entities(
         token_start=starts(np.array([len(own) for own in tokens], np.int64)),
         tokens=np.concatenate([np.zeros(0, np.int32), *tokens]),
     )
+
+
+def _left_open(atoms: Atoms, parts: Parts, kind: NDArray[np.uint8], sizes: Ints) -> NDArray[np.bool_]:
+    """Tell which parts spoilers leave open, and buckets could tell of."""
+    line = parts.part_line
+    # A part without a line is at -1: that is behind all lines.
+    codes = np.append(np.diff(atoms.line_base), 0)[line]
+    plain = (kind[parts.part_leaf] == 0) & (np.append(atoms.level_base, -1)[line] >= 0)
+    return np.asarray(plain & (codes - sizes > access.MOST_SPOILERS), np.bool_)
+
+
+def _told(
+    atoms: Atoms, parts: Parts, opened: NDArray[np.bool_], part: NDArray[np.int32], terms: int
+) -> NDArray[np.bool_]:
+    """Tell which lines would have rows of buckets, if some terms with these parts were the unkeyed ones."""
+    counts = np.bincount(parts.part_line[part[opened[part]]], minlength=len(atoms.level_base))
+    return _are_many(counts, terms)
+
+
+def _are_many(counts: Ints, unkeyed: int) -> NDArray[np.bool_]:
+    """Tell which lines so many unkeyed entries look at that their buckets have rows."""
+    return np.asarray((counts * DENSE > unkeyed) & (counts > FEWEST), np.bool_)
+
+
+def _parts_of(terms: Terms, chosen: Ints) -> tuple[Ints, NDArray[np.int32]]:
+    """List the parts of some terms, each with its term."""
+    counts = np.diff(terms.term_start)[chosen]
+    at = np.repeat(terms.term_start[chosen] - starts(counts)[:-1], counts) + np.arange(counts.sum())
+    return np.repeat(chosen, counts), terms.part[at]
 
 
 def _lay_out(
@@ -431,7 +482,7 @@ def _buckets(
     row = np.full(atoms.size - codes, -1, np.int32)
     first = np.zeros(len(row), np.int32)
     rows = 0
-    for line in np.flatnonzero((counts * DENSE > len(lone)) & (counts > 64)).tolist():
+    for line in np.flatnonzero(_are_many(counts, len(lone))).tolist():
         begin = int(atoms.level_base[line]) - codes
         own = atoms.quantile[atoms.line_base[line] + 1 : atoms.line_base[line + 1]]
         first[begin : begin + 32] = 1 + np.searchsorted(own, np.arange(32))

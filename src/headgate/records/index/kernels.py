@@ -23,6 +23,8 @@ from headgate.records.index.checking import led_checks, scalar_checks, tree_hold
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+AHEAD = 8
+"""Words of unkeyed entries between one whose checks are asked for and one that is checked."""
 NO_ROOM, MORE_CLUSTERS = -1, -2
 """Why an event was not matched: `out` is too short, or the list of clusters is."""
 
@@ -60,13 +62,12 @@ def find_clusters(
         if level_base[line] == IDLE:
             continue
         if index.line_multi[line]:
-            for i in range(events.multi_start[line, e], events.multi_start[line, e + 1]):
-                atom = index.line_base[line] + events.multi_codes[i]
-                if single_start[atom] < single_start[atom + 1]:
-                    if found == len(clusters):
-                        return -1
-                    clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
-                    found += 1
+            first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
+            found = _find_elements(
+                single_start, index.stream, events.multi_codes, line_base[line], first, last, clusters, found
+            )
+            if found < 0:
+                return -1
             continue
         code = codes[e, line]
         if code == 0:
@@ -91,6 +92,34 @@ def find_clusters(
     return _find_pairs(
         index.slot_print, index.slot_at, index.stream, atoms, masks, lines, partners, clusters, found
     )
+
+
+@bare
+def _find_elements(
+    single_start: NDArray[np.int32],
+    stream: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    base: int,
+    first: int,
+    last: int,
+    clusters: NDArray[np.int32],
+    found: int,
+) -> int:
+    """Add the clusters of some codes of one line; returns how many there are, or -1 if there is no room.
+
+    A text has hundreds of words, and what they lead to is far apart: it is asked for ahead of time.
+    """
+    for i in range(first, last):
+        prefetch(single_start, base + codes[i])
+    for i in range(first, last):
+        atom = base + codes[i]
+        if single_start[atom] < single_start[atom + 1]:
+            if found == len(clusters):
+                return -1
+            clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
+            prefetch(stream, single_start[atom])
+            found += 1
+    return found
 
 
 @bare_inner
@@ -217,6 +246,15 @@ def look_at_buckets(
 
 
 @bare
+def _fetch_open(stream: NDArray[np.int32], places: NDArray[np.int32], some: np.uint64, first: int) -> None:
+    """Ask for the checks of some unkeyed entries, a bit each from one on."""
+    while some:
+        bit = lowest(some)
+        some ^= bit
+        prefetch(stream, places[first + place_of(bit)] + 2)
+
+
+@bare
 def run_unkeyed(
     index: RecordArrays,
     events: Events,
@@ -241,6 +279,8 @@ def run_unkeyed(
     if count & 63:
         fail[len(fail) - 1] |= ~np.uint64(0) << np.uint64(count & 63)
     for w in range(len(fail)):
+        if w + AHEAD < len(fail):
+            _fetch_open(stream, places, ~fail[w + AHEAD] & doubt[w + AHEAD], 64 * (w + AHEAD))
         some = ~fail[w]
         unsure = doubt[w]
         while some:

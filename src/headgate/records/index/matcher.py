@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from headgate.records.index.build import BuiltIndex
 
 
+FEW, MOST_ROOM = 128, 1 << 20
+"""Events that there is to be room for at once, and the matches that this is worth."""
+
+
 class Pairs(NamedTuple):
     """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
 
@@ -70,19 +74,22 @@ class Matcher:
             )
             if reached > done:
                 parts.append(scratch.out[: counts[done:reached].sum()].copy())
-            elif not more:
+            # An event that does not fit is matched again, so there is to be room for many.
+            tight = reached - done < min(FEW, count - done) and len(scratch.out) < MOST_ROOM
+            if not more and (tight or reached == done):
                 scratch.grow()
             if more:
                 scratch.add_clusters()
             done = reached
-        return Pairs(np.repeat(np.arange(count), counts), np.concatenate([np.zeros(0, np.int32), *parts]))
+        filters = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
+        return Pairs(np.repeat(np.arange(count), counts), filters)
 
     def match_one(self, event: Event, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
         scratch = self.scratch()
         encoded = self.encoder.encode_one(event, scratch.room)
-        if encoded is not scratch.room.events:
-            return self.match(encoded, 1, removed).filters
+        if encoded is not scratch.shown:
+            scratch.show(encoded)
         if removed is not scratch.removed:
             scratch.remove(removed)
         while True:
@@ -109,22 +116,22 @@ class Matcher:
 class MatcherScratch(Scratch):
     """What one thread needs to match events by an index, and the table by which one event is asked about.
 
-    `table` has the arrays of the index, of the event in `room`, and of all that is written to, in the order
-    in which `kernels.match_one` reads them.
+    `table` has the arrays of the index, of an event, and of all that is written to, in the order in which
+    `kernels.match_one` reads them.
     """
 
     def __init__(self, built: BuiltIndex, encoder: RowEncoder) -> None:
         super().__init__(built.filters)
         self.desk = Desk.of(built.arrays, built.filters)
         self.room = encoder.room()
+        self.shown = self.room.events
+        """The event that the table has; its codes are those of the room."""
         self.removed = np.zeros(0, np.uint8)
         self._index = built.arrays
         self._lay_out()
 
     def _lay_out(self) -> None:
-        self.table = table_of(
-            [*self._index, *self.room.events, *self.desk, self.seen, self.out, self.removed]
-        )
+        self.table = table_of([*self._index, *self.shown, *self.desk, self.seen, self.out, self.removed])
 
     def grow(self) -> None:
         """Make more room."""
@@ -135,6 +142,15 @@ class MatcherScratch(Scratch):
         """Make room for more clusters."""
         self.desk = self.desk._replace(clusters=np.empty((2 * len(self.desk.clusters), 2), np.int32))
         self._lay_out()
+
+    def show(self, event: Events) -> None:
+        """Write down where another event's arrays lie."""
+        first = EACH * len(self._index)
+        arrays: list[Any] = [*event]
+        for place, (own, before) in enumerate(zip(arrays, self.shown, strict=True)):
+            if own is not before:
+                self.table[first + EACH * place : first + EACH * (place + 1)] = row_of(own)
+        self.shown = event
 
     def remove(self, removed: NDArray[np.uint8]) -> None:
         """Pass over some filters from now on."""

@@ -8,6 +8,7 @@ outside: a look at every listener, now and then, sees whether bytes that wait we
 from __future__ import annotations
 
 import socket
+import struct
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,15 +19,19 @@ _BUFFER = 128 << 10
 """Bytes that the kernel holds for a listener: what is more waits here, where it is seen."""
 
 
+_RESET = struct.pack("ii", 1, 0)
+"""For SO_LINGER: a connection that is closed waits for nobody."""
+
+
 class Connection:
     """The connection of a request, as its server has it."""
 
     def __init__(self, receive: Any) -> None:
         # Middleware wraps `send`, and not `receive`: this is the server's own object.
         self._transport = getattr(getattr(receive, "__self__", None), "transport", None)
-        peer = None if self._transport is None else self._transport.get_extra_info("socket")
-        if peer is not None:
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+        self._peer = None if self._transport is None else self._transport.get_extra_info("socket")
+        if self._peer is not None:
+            self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
 
     @property
     def known(self) -> bool:
@@ -42,9 +47,12 @@ class Connection:
         return size
 
     def abort(self) -> None:
-        """End it at once; what waits is dropped."""
-        if self._transport is not None:
-            self._transport.abort()
+        """End it at once; what waits is dropped, here and in the kernel, and the client is told."""
+        if self._transport is None:
+            return
+        if self._peer is not None and not self._transport.is_closing():
+            self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._transport.abort()
 
 
 class Listener:

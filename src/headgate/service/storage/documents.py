@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _TABLE = "CREATE TABLE IF NOT EXISTS documents (document INTEGER PRIMARY KEY, cursor INTEGER NOT NULL)"
 
+_FORGOTTEN = "forgotten"
+
 
 def begin() -> Write:
     """Make the table, in the file of a tenant that is a site's."""
@@ -35,6 +37,26 @@ def note(documents: Sequence[int], positions: Sequence[int | None]) -> Write:
         writer.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", firsts.items())
 
     return write
+
+
+def forget(before: int) -> Write:
+    """Forget documents whose first results are before a position, and note the last of them."""
+
+    def write(writer: apsw.Connection) -> None:
+        (last,) = next(
+            iter(writer.execute("SELECT max(document) FROM documents WHERE cursor < ?", (before,)))
+        )
+        if last is not None:
+            writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_FORGOTTEN, last))
+            writer.execute("DELETE FROM documents WHERE cursor < ?", (before,))
+
+    return write
+
+
+def forgotten(database: Database) -> int:
+    """Return the last document of which results are not kept any more; 0 if all are."""
+    found = database.row("SELECT value FROM meta WHERE name = ?", _FORGOTTEN)
+    return 0 if found is None else int(found[0])
 
 
 def first_after(database: Database, document: int) -> int | None:

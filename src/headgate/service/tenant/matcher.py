@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -269,5 +270,5 @@ def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:
     if not found:
         return NONE, NONE
     ends = np.cumsum(np.fromiter(map(len, found), np.uint32, len(found)), dtype=np.uint32)
-    numbers = np.fromiter((number for each in found for number in each), np.uint32, int(ends[-1]))
+    numbers = np.fromiter(chain.from_iterable(found), np.uint32, int(ends[-1]))
     return ends, numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from headgate.xml.index.scratch import (
     make_lists,
     make_sized,
 )
+from headgate.xml.index.word_lists import ListedPatterns, are_words, split
 from headgate.xml.index.word_nodes import WordNodes
 from headgate.xml.language.values import number
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from headgate.core.interning import TextPool
     from headgate.xml.index.arrays import XmlArrays
+    from headgate.xml.index.word_lists import Split
 
 _NODES, _PAIRS, _ENTRIES, _TRUTHS = 1024, 1 << 12, 1 << 12, 1 << 14
 MOST_PAIRS = 1 << 27
@@ -47,6 +49,14 @@ MOST_LETTERS = 1 << 27
 """Letters that are searched for one filter, for all its `contains` together: some tenths of a second."""
 _READ = 1
 _LAST_EPOCH = 2**31 - 4
+
+
+class Prepared(NamedTuple):
+    """A document with words as nodes, the labels of its names, and the filters that were found by a word."""
+
+    document: Document
+    classes: NDArray[np.int32]
+    listed: NDArray[np.int32] | None
 
 
 class Matcher:
@@ -64,7 +74,23 @@ class Matcher:
 
     @cached_property
     def _words(self) -> WordNodes | None:
-        return WordNodes.of(self._labels.texts(), self.arrays.trie)
+        return WordNodes.of(self._labels.texts(), self.arrays.trie, are_words(self._labels))
+
+    @cached_property
+    def _split(self) -> Split | None:
+        """Return the filters that are found by a word, and what is left; None if they are few."""
+        return split(self.arrays, self._labels)
+
+    @cached_property
+    def _listed(self) -> ListedPatterns | None:
+        return None if self._split is None else ListedPatterns(self._split)
+
+    @cached_property
+    def _joined(self) -> WordNodes | None:
+        """Return the words that other filters ask for."""
+        if self._split is None:
+            return self._words
+        return WordNodes.of(self._labels.texts(), self.arrays.trie, self._split.joined)
 
     def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
@@ -73,17 +99,25 @@ class Matcher:
     @property
     def finds_words(self) -> bool:
         """Tell whether words are looked up to encode a document."""
-        return self._words is not None
+        return self._listed is not None or self._joined is not None
 
     def match_encoded(
-        self,
-        document: Document,
-        encoded: tuple[Document, NDArray[np.int32]],
-        left_out: dict[int, str] | None = None,
+        self, document: Document, prepared: Prepared, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int32]:
         """List the filters that hold for a document that is encoded, rising."""
         del document
-        return self._room().match(*encoded, {} if left_out is None else left_out)
+        listed = prepared.listed
+        if listed is not None and self._split is not None and self._split.whole:
+            return listed
+        found = self._room().match(prepared.document, prepared.classes, {} if left_out is None else left_out)
+        if listed is None or not len(listed):
+            return found
+        # A word that other filters ask for as well is a node, too.
+        return np.union1d(listed, found) if len(found) else listed
+
+    def match_joined(self, document: Document, left_out: dict[int, str]) -> NDArray[np.int32]:
+        """List the filters that hold, rising, with all words as nodes."""
+        return self._room().match(*self._with_words(document, self._words), left_out)
 
     def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes.
@@ -91,7 +125,7 @@ class Matcher:
         A filter is checked if a path leads to one of its anchors. What it takes are the paths that lead to
         what it is made of, and the letters that its tests search; what filters share counts for each.
         """
-        self._room().costs(*self.encode(document), candidates, work)
+        self._room().costs(*self._with_words(document, self._words), candidates, work)
 
     def _room(self) -> _Room:
         """Return this thread's room."""
@@ -100,11 +134,19 @@ class Matcher:
             room = self._local.room = _Room(self.arrays, self._equalities)
         return room
 
-    def encode(self, document: Document) -> tuple[Document, NDArray[np.int32]]:
-        """Return a document with its words as nodes, and the labels of its names."""
+    def encode(self, document: Document) -> Prepared:
+        """Encode a document, and find the filters that are found by a word."""
+        document, classes = self._with_words(document, None)
+        listed = None if self._listed is None else self._room().listed(self._listed, document, classes)
+        if self._joined is not None:
+            document, classes = self._joined.added(document, classes)
+        return Prepared(document, classes, listed)
+
+    def _with_words(self, document: Document, words: WordNodes | None) -> tuple[Document, NDArray[np.int32]]:
+        """Return a document with some words as nodes, and the labels of its names."""
         classes = read_only(self._encoder.encode(document.names))
         document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
-        return (document, classes) if self._words is None else self._words.added(document, classes)
+        return (document, classes) if words is None else words.added(document, classes)
 
     @cached_property
     def _equalities(self) -> Equalities:
@@ -121,13 +163,28 @@ class _Room:
         self._nodes, self._pairs, self._entries, self._truths = _NODES, _PAIRS, _ENTRIES, _TRUTHS
         self._scratch = Scratch(make_fixed(arrays), make_sized(_NODES), make_lists(_PAIRS, _ENTRIES, _TRUTHS))
 
+    def listed(
+        self, patterns: ListedPatterns, document: Document, classes: NDArray[np.int32]
+    ) -> NDArray[np.int32]:
+        """List the filters that are found by a word, rising."""
+        self._fit(len(document.labels))
+        while True:
+            found = patterns.find(self._arrays.trie, document, classes, self._scratch)
+            if found >= 0:
+                return patterns.out(found)
+            self._grow(-1 - found)
+
+    def _fit(self, nodes: int) -> None:
+        """Make room for a document of so many nodes."""
+        if nodes > self._nodes:
+            self._nodes = 2 * nodes
+            self._scratch = self._scratch._replace(sized=make_sized(self._nodes))
+
     def match(
         self, document: Document, classes: NDArray[np.int32], left_out: dict[int, str]
     ) -> NDArray[np.int32]:
         nodes = len(document.labels)
-        if nodes > self._nodes:
-            self._nodes = 2 * nodes
-            self._scratch = self._scratch._replace(sized=make_sized(self._nodes))
+        self._fit(nodes)
         sized = self._scratch.sized
         sized.known[:nodes] = 0
         most, guilty = MOST_LETTERS, np.zeros(0, np.int32)

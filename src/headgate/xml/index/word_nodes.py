@@ -40,14 +40,13 @@ class WordNodes(NamedTuple):
     asked: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, labels: Sequence[Label], trie: Trie) -> WordNodes | None:
-        """Find the words among labels; None if there are none."""
-        numbers = [number for number, label in enumerate(labels) if label.startswith(WORD_MARK)]
+    def of(cls, labels: Sequence[Label], trie: Trie, is_word: NDArray[np.bool_]) -> WordNodes | None:
+        """Take words among labels; None if there are none."""
+        numbers = np.flatnonzero(is_word).tolist()
         if not numbers:
             return None
         words = TextPool.build([labels[number][len(WORD_MARK) :] for number in numbers])
-        is_word, asked = np.zeros((2, len(labels)), np.bool_)
-        is_word[numbers] = True
+        asked = np.zeros(len(labels), np.bool_)
         below = 1 + np.flatnonzero(is_word[trie.label[1:]])
         asked[trie.label[trie.parent[below]]] = True
         return cls(KnownWords.of(words, None, PYTHON), np.array(numbers, np.int32), asked)

@@ -10,7 +10,7 @@ hold, of which one is enough to be asked; or none, and is asked about every docu
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
-
-    Encoded: TypeAlias = tuple[Document, NDArray[np.int32]]
+    from headgate.xml.index.matching import Prepared
 
 STEPS_AT_ONCE = 1024.0
 """Steps of lxml that count as one word of the index, where work is counted."""
@@ -62,7 +61,7 @@ class Decider:
         """Tell whether words are looked up to encode a document."""
         return self._matcher.finds_words
 
-    def encode(self, document: Document) -> Encoded:
+    def encode(self, document: Document) -> Prepared:
         """Make of a document what patterns are asked with."""
         return self._matcher.encode(document)
 
@@ -71,7 +70,7 @@ class Decider:
         return self.match_encoded(document, self.encode(document), left_out)
 
     def match_encoded(
-        self, document: Document, encoded: Encoded, left_out: dict[int, str] | None = None
+        self, document: Document, encoded: Prepared, left_out: dict[int, str] | None = None
     ) -> NDArray[np.int64]:
         """List the filters that hold for a document that is encoded, rising."""
         if self._plain:
@@ -91,7 +90,7 @@ class Decider:
         return self._candidates(document, self.encode(document), {})[1]
 
     def _candidates(
-        self, document: Document, encoded: Encoded, left_out: dict[int, str]
+        self, document: Document, encoded: Prepared, left_out: dict[int, str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List the filters that hold by their patterns, and those that lxml is to be asked about."""
         lost: dict[int, str] = {}

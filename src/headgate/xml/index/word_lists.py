@@ -1,0 +1,171 @@
+r"""Patterns that are a path to a node and ask for a word of its value: found by the word, without units.
+
+    //item[re:test(title, '\bnews\b', 'i')]       ─//item─/title─~news
+
+The trie alone tells where such a path leads to, up to the word. A way is the node of the trie above it. So a
+document is walked without its words; where it leads to a way, words are cut and looked up.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.core.jit import bare
+from headgate.core.text.alphabets import PYTHON
+from headgate.core.text.listing import LEAST, Marks, WordLists, collect, frequent, mark_words
+from headgate.xml.index.arrays import BEGIN, CHILD_AXIS, END, TESTS, read_only
+from headgate.xml.index.paths import find_paths, walk_trie
+from headgate.xml.index.scratch import DONE, PATHS
+from headgate.xml.language.model import WORD_MARK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from headgate.core.interning import TextPool
+    from headgate.xml.events.document import Document
+    from headgate.xml.index.arrays import Trie, XmlArrays
+    from headgate.xml.index.scratch import Scratch
+
+    Ints = NDArray[np.int32]
+
+_NO_WAY = -1
+
+
+class Split(NamedTuple):
+    """Lists, the way of each node of the trie, how many numbers there may be and how many groups are large.
+
+    `joined` tells of each label whether it is a word that other patterns ask for; `whole`, that all patterns
+    are listed.
+    """
+
+    lists: WordLists
+    way: NDArray[np.int8]
+    numbers: int
+    large: int
+    joined: NDArray[np.bool_]
+    whole: bool
+
+
+def are_words(labels: TextPool) -> NDArray[np.bool_]:
+    """Tell which labels are words."""
+    first = np.append(labels.data, np.uint8(0))[labels.offsets[:-1]]
+    found: NDArray[np.bool_] = (first == ord(WORD_MARK)) & (np.diff(labels.offsets) > 0)
+    return found
+
+
+def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
+    """List the patterns that are a path to a word; None if they are few."""
+    trie, units, _, forests = arrays
+    is_word = are_words(labels)
+    if len(forests.number) < LEAST or not is_word.any():
+        return None
+    at = np.repeat(np.arange(len(trie.parent)), np.diff(trie.unit_start))
+    leaf = _leaves(arrays, (trie.label[at] >= 0) & is_word[trie.label[at]] & (trie.axis[at] == CHILD_AXIS))
+    anchor = np.repeat(np.arange(len(at)), np.diff(units.forest_start))
+    fits = (leaf[anchor] >= 0) & (forests.need[units.forests] == 1)
+    ways = frequent(trie.parent[at[leaf[anchor[fits]]]])
+    way = np.full(len(trie.parent), _NO_WAY, np.int8)
+    way[ways] = np.arange(len(ways))
+    fits[fits] = way[trie.parent[at[leaf[anchor[fits]]]]] >= 0
+    forest, end = units.forests[fits], at[leaf[anchor[fits]]]
+    joined = np.zeros(labels.size, np.bool_)
+    joined[trie.label[at[_needed(arrays, anchor[~fits])]]] = True
+    joined &= is_word
+    sizes = np.diff(forests.start)[forest]
+    # Texts are read twice if some words are left to be joined.
+    if sizes.sum() < max(LEAST, joined.sum()):
+        return None
+    begin = forests.start[forest]
+    inside = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+    words, place = np.unique(trie.label[end], return_inverse=True)
+    rows = (np.repeat(place, sizes), np.repeat(way[trie.parent[end]], sizes), forests.number[inside])
+    lists, large = WordLists.build(
+        _without_marks(labels.take(words)), PYTHON, *(each.astype(np.int32) for each in rows)
+    )
+    return Split(lists, read_only(way), len(forests.number), large, joined, bool(fits.all()))
+
+
+def _without_marks(words: TextPool) -> TextPool:
+    return type(words).build([word[len(WORD_MARK) :] for word in words.texts()])
+
+
+def _leaves(arrays: XmlArrays, is_word: NDArray[np.bool_]) -> Ints:
+    """Return for each unit that is a path to a word and nothing else the unit of the word; -1 for others."""
+    row = arrays.units.row
+    begins, ends, tested = row[:, BEGIN], row[:, END], row[:, TESTS] > 0
+    found = np.where((begins == ends) & is_word & ~tested, np.arange(len(row)), -1).astype(np.int32)
+    path = np.flatnonzero((ends - begins == 1) & ~tested)
+    below = arrays.units.below[begins[path]] >> 1
+    while True:
+        known = found[below]
+        if (found[path] == known).all():
+            return found
+        found[path] = known
+
+
+def _needed(arrays: XmlArrays, anchors: NDArray[np.int64]) -> NDArray[np.int64]:
+    """List the units that some anchors are made of, themselves among them."""
+    row, below = arrays.units.row, arrays.units.below >> 1
+    parent = np.repeat(np.arange(len(row)), row[:, END] - row[:, BEGIN])
+    needed = np.zeros(len(row), np.bool_)
+    needed[anchors] = True
+    while not needed[below[needed[parent]]].all():
+        needed[below[needed[parent]]] = True
+    return np.flatnonzero(needed)
+
+
+class ListedPatterns:
+    """Such patterns. Any number of threads may ask, each with its scratch."""
+
+    def __init__(self, found: Split) -> None:
+        self._found = found
+        self._local = threading.local()
+
+    def find(self, trie: Trie, document: Document, classes: Ints, scratch: Scratch) -> int:
+        """Find those that hold; returns how many `out` has, or -1 minus what there was no room for."""
+        local = self._local
+        if not hasattr(local, "marks"):
+            local.marks, local.epoch = Marks.make(self._found.numbers, self._found.large), 0
+        local.epoch = local.marks.next_epoch(local.epoch)
+        found = self._found
+        return int(_find(trie, document, classes, scratch, found.lists, found.way, local.marks, local.epoch))
+
+    def out(self, count: int) -> Ints:
+        """Return what this thread found last, rising."""
+        found: Ints = self._local.marks.out[:count].copy()
+        return found
+
+
+@bare
+def _find(
+    trie: Trie,
+    document: Document,
+    classes: Ints,
+    scratch: Scratch,
+    words: WordLists,
+    way: NDArray[np.int8],
+    marks: Marks,
+    epoch: int,
+) -> int:
+    """Find what is listed for words of values, to which the trie leads."""
+    fixed, sized, lists = scratch.fixed, scratch.sized, scratch.lists
+    find_paths(document, classes, sized, fixed)
+    done = walk_trie(trie, classes, sized, fixed, lists)
+    if done != DONE:
+        return -1 - done
+    begins, stops = document.begins, document.stops
+    for p in range(1, fixed.counts[PATHS]):
+        ways = np.uint64(0)
+        for i in range(sized.active_start[p], sized.active_start[p + 1]):
+            found = way[lists.active[i]]
+            if found >= 0:
+                ways |= np.uint64(1) << np.uint64(found)
+        if ways == 0:
+            continue
+        for i in range(sized.node_start[p], sized.node_start[p + 1]):
+            n = sized.node[i]
+            mark_words(words, marks, document.text, int(begins[n]), int(stops[n]), ways, epoch)
+    return collect(marks)
