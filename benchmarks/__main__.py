@@ -36,6 +36,7 @@ AREAS = (
     "rdf",
     "xml",
     "plan",
+    "plan_wan",
     "kernels",
     "local",
     "statistics",

@@ -81,9 +81,9 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def make_case(views: int, sampled: int) -> Case:
+def make_case(views: int, sampled: int, workload: XMark | None = None) -> Case:
     """Draw views, estimate what they give, and make the graphs."""
-    workload = XMark()
+    workload = XMark() if workload is None else workload
     seconds = {}
     begun = time.perf_counter()
     patterns = workload.views(views, SEED)
@@ -150,16 +150,18 @@ def estimate(
     patterns: Sequence[Pattern], documents: Sequence[str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Count the rows and bytes that each view gives for a document, on average."""
-    rows, sizes = np.zeros(len(patterns)), np.zeros(len(patterns))
+    places: dict[Pattern, int] = {}
+    of = np.array([places.setdefault(pattern, len(places)) for pattern in patterns], np.int64)
+    rows, sizes = np.zeros(len(places)), np.zeros(len(places))
     read = [read_document(text) for text in documents]
-    for number, pattern in enumerate(patterns):
+    for pattern, number in places.items():
         prepared = PreparedPattern(pattern)
         for document in read:
             given = prepared.answer(document)
             if given is not None:
                 rows[number] += given.rows()
                 sizes[number] += given.nbytes
-    return rows / len(read), sizes / len(read)
+    return rows[of] / len(read), sizes[of] / len(read)
 
 
 def check_plan(title: str, plan: Plan, case: Case, capacities: Capacities) -> None:

@@ -63,6 +63,8 @@ def _optimum(given: dict[str, Any]) -> int | None:
                 edge = model.new_bool_var("")
                 edges.append(edge)
                 feeder = given["sites"][given["inputs"][place]]
+                if feeder == site:
+                    continue
                 load("fan_out", feeder, 1, edge)
                 load("bandwidth", feeder, given["sent"][place], edge)
                 load("cpu", feeder, given["sending"][place], edge)

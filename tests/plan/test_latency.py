@@ -51,6 +51,26 @@ def test_as_algorithm_2_has_it(seed: int, alpha: float, beta: float) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(60))
+@pytest.mark.parametrize(("alpha", "beta"), WEIGHTS)
+def test_views_move_to_the_source_as_by_the_letter(seed: int, alpha: float, beta: float) -> None:
+    """The source is one alternative more for each view, within its bounds; it never makes a plan worse."""
+    plan, rewritings, costs, capacities = _drawn(seed, 14, whole=True)
+    room = float(np.count_nonzero(plan.chosen == SOURCE) + seed % 4)
+    capacities = capacities._replace(source_fan_out=room)
+    expected = loga_by_the_letter(plan, rewritings, costs, capacities, alpha=alpha, beta=beta, to_source=True)
+    improved = loga(plan, rewritings, costs, capacities, alpha=alpha, beta=beta, to_source=True)
+    assert improved.plan.chosen.tolist() == expected.chosen.tolist()
+    swapped = loga(plan, rewritings, costs, capacities, alpha=alpha, beta=beta, to_source=True, swaps=True)
+    before = mixed_cost(plan, rewritings, costs, alpha, beta)
+    for found in (improved, swapped):
+        assert problems(found.plan, rewritings, costs, capacities) == []
+        last = found.trace[-1]
+        cost = mixed_cost(found.plan, rewritings, costs, alpha, beta)
+        assert cost == pytest.approx(alpha * last.utilization + beta * last.latency)
+        assert cost <= before * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", seeds(60))
 @pytest.mark.parametrize("swaps", [False, True])
 @pytest.mark.parametrize(("alpha", "beta"), WEIGHTS[:3])
 def test_what_is_promised(seed: int, swaps: bool, alpha: float, beta: float) -> None:

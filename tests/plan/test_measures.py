@@ -52,8 +52,8 @@ def test_measures_are_as_defined(seed: int) -> None:
         here = [view for view in views if capacities.sites[view] == site]
         sent = [
             place
-            for number in chosen
-            if number != SOURCE
+            for view, number in enumerate(chosen)
+            if number != SOURCE and view not in here
             for place in range(*rewritings.input_offsets[number : number + 2])
             if rewritings.inputs[place] in here
         ]

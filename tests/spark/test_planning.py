@@ -18,7 +18,7 @@ from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
 from headgate.records.index.index import RecordIndex
 from headgate.spark.jobs.plan.planning import estimate
-from headgate.tables.sites import Bounds, read_sites
+from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
@@ -129,8 +129,14 @@ def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None
     )
     sites = put_lines(
         tmp_path / "sites.jsonl",
-        [{"id": 0, "site": "hub", "fan_out": 2}, {"id": "1", "site": "hub"}, {"id": 2, "cpu": 0}],
+        [
+            {"id": 0, "site": "hub", "fan_out": 2},
+            {"id": "1", "site": "hub"},
+            {"id": 2, "cpu": 0, "weight": 3},
+        ],
     )
+    links = tmp_path / "links.csv"
+    links.write_text("from,to,delay,speed\nhub,2,4,\nsource,hub,7.5,20\n")
     done, found = plan_subscriptions(
         session,
         str(tmp_path / "records"),
@@ -139,6 +145,7 @@ def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None
         Settings(fan_out=5.0, gap=0.0),
         rejected=str(tmp_path / "refused.jsonl"),
         sites=sites,
+        links=str(links),
         carries="key",
         quiet=True,
     )
@@ -152,6 +159,15 @@ def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None
     ]
     assert network.capacities.fan_out[:3].tolist() == [2.0, 5.0, 5.0]
     assert network.capacities.cpu[1] == 0.0
+    assert network.weights is not None
+    assert network.weights[:3].tolist() == [1.0, 3.0, 1.0]
+    assert network.links is not None
+    assert network.links.origins.tolist() == [0, -1]
+    assert network.links.targets.tolist() == [1, 0]
+    assert network.costs.source_latency[:2] == pytest.approx(7.5 + network.costs.source_sent[:2] / 20)
+    again = Network.open(tmp_path / "network")
+    assert np.array_equal(again.links.delays, network.links.delays)  # type: ignore[union-attr]
+    assert np.array_equal(again.weights, network.weights)  # type: ignore[arg-type]
     assert not problems(network.plan, network.rewritings, network.costs, network.capacities)
 
 
@@ -166,6 +182,7 @@ def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None
         ({"id": "s1", "site": ["x"]}, "site is ['x']: give its name"),
         ({"id": "s0"}, "subscription 's0' has a row already"),
         ({"id": "s1", "site": "hub", "fan_out": 3}, "site 'hub' has fan_out 3 here and 2 before"),
+        ({"id": "s1", "weight": "inf"}, "the weight of a site is infinite: give a number that is not"),
     ],
 )
 def test_a_bad_site_is_refused(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
@@ -173,6 +190,24 @@ def test_a_bad_site_is_refused(tmp_path: Path, row: dict[str, Any], reason: str)
     table = put_lines(tmp_path / "sites.jsonl", [{"id": "s0", "site": "hub", "fan_out": 2}, row])
     with pytest.raises(TableError) as refused:
         read_sites(rows_of(table), table, ids, Bounds())
+    assert reason in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"to": "b"}, "the row has no site in 'from': a link leads from one site to another"),
+        ({"from": "a", "to": "c"}, "there is no site 'c': links are between sites of the plan"),
+        ({"from": "a", "to": "b", "delay": -1}, "the delay from 'a' to 'b' is -1.0: it is 0 or more"),
+        ({"from": "a", "to": "b", "speed": "much"}, "speed 'much' is not usable: give a number"),
+        ({"from": "source", "to": "a"}, "the link from 'source' to 'a' is given twice: give it once"),
+    ],
+)
+def test_a_bad_link_is_refused(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
+    table = put_lines(tmp_path / "links.jsonl", [{"from": "source", "to": "a", "speed": 3}, row])
+    with pytest.raises(TableError) as refused:
+        read_links(rows_of(table, *LINK_ENDS), table, ["a", "b"])
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
 

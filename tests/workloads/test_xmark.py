@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,17 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from headgate.errors import HeadgateError
+from headgate.plan.costs import costs_of
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.rewritability import rewritings
+from headgate.plan.model import same_capacities
+from headgate.plan.program.program import solve
+from headgate.plan.running.validate import problems
 from headgate.workloads.statistics import PAPER_VIEWS, measure_views, measure_xml
 from headgate.workloads.xml.schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
 from headgate.workloads.xml.walks import LARGEST, ViewLaw
-from headgate.workloads.xml.xmark import TABLE_2, XMark, draw_views, unique_views
+from headgate.workloads.xml.xmark import LAWS, TABLE_2, WAN, XMark, draw_views, unique_views
 from headgate.xml.events.reading import read_document
 from headgate.xml.language.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute
 from headgate.xml.language.parse import parse_filter
@@ -181,6 +186,7 @@ def test_a_law_without_something_draws_nothing_of_it() -> None:
         ({"sizes": (0.0, 0.0)}, r"weights of 1 to 16 nodes"),
         ({"wildcard": 1.5}, r"wildcard is a part, from 0 to 1, not 1\.5"),
         ({"period": 0}, r"one view in 0 cannot be drawn again: give 1 or more"),
+        ({"topics": 99}, r"99 topics: there are labels for 0 to 70"),
     ],
 )
 def test_laws_that_cannot_be_drawn_are_refused(wrong: dict[str, float], complaint: str) -> None:
@@ -197,6 +203,31 @@ def test_refined_views_have_what_they_refine() -> None:
     embeds, _ = views.coverage(sources.astype(np.int32), (300 + targets).astype(np.int32))
     of = embeds.reshape(300, 300).any(axis=0)
     assert of.all(), "each refines one of the plain ones before it"
+
+
+def test_views_among_topics_can_all_be_computed_from_them() -> None:
+    """The law of the WAN: labels first, then walks that name these alone, so few views need the source."""
+    made = XMark(unique=300, law=WAN)
+    views = made.views(1_000, SEED)
+    topics = views[: WAN.topics]
+    assert all(len(view.nodes) == 1 and view.nodes[0].returns for view in topics)
+    labels = {view.nodes[0].label for view in topics}
+    assert len(labels) == WAN.topics
+    assert {node.label for view in views for node in view.nodes} == labels
+    assert len({*views}) == 300
+    assert made.patterns(np.arange(1_000), SEED) == views
+    laid = XmlViews.build(views)
+    found, _ = without_cycles(embedding_graph(laid), needed=laid.needed)
+    ways = rewritings(laid.needed, found)
+    alone = np.flatnonzero(np.diff(ways.offsets) == 0)
+    assert WAN.topics <= len(alone) <= 72
+    costs = costs_of(ways, np.ones(len(views)), np.array([len(view.nodes) for view in views]))
+    for bound in (5.0, math.inf):
+        capacities = same_capacities(len(views), bound, source_fan_out=72.0)
+        plan = solve(ways, costs, capacities).plan
+        assert problems(plan, ways, costs, capacities) == []
+    measured = measure_xml(made, 1_000, 4, SEED)
+    assert measured["views that a document answers, %"] > 95
 
 
 def test_more_unique_views_than_there_are_are_refused() -> None:
@@ -284,12 +315,13 @@ def test_the_command_line(
     monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "3", "--seed", "4", "--quiet", "--json", "--format"]
-    chosen = ["--unique", "30", "--kilobytes", "2", "3"]
+    law = {"jsonl": "table-2", "parquet": "wan"}[form]
+    chosen = ["--unique", "30", "--kilobytes", "2", "3", "--law", law]
     ran = headgate("generate", "xmark", *chosen, *sizes, form, "--output", tmp_path)
     assert ran.code == 0, ran.err
     places = {name: tmp_path / f"{name}.{form}" for name in ("subscriptions", "events")}
     assert ran.json == {**{name: str(place) for name, place in places.items()}, "seed": 4}
-    made = XMark(unique=30, sizes=(2_000, 3_000))
+    made = XMark(unique=30, sizes=(2_000, 3_000), law=LAWS[law])
     assert get_table(places["subscriptions"]) == made.subscriptions(np.arange(40), 4).to_pylist()
     assert get_table(places["events"]) == made.events(np.arange(3), 4).to_pylist()
 

@@ -119,7 +119,7 @@ def generate_xmark(asked: Generate, where: Where, **shared: Any) -> None:
     \b
     Example:
       headgate generate xmark --output auctions/ --subscriptions 10000 --events 100
-      headgate generate xmark --output popular/ --subscriptions 10000 --unique 3000
+      headgate generate xmark --output popular/ --subscriptions 10000 --unique 3000 --law wan
     """
     _make(asked, where, **shared)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headgate.cli.options import options_of
+from headgate.cli.reporting import report
 from headgate.cli.serving import need_service
-from headgate.cli.shell import cli, json_option
+from headgate.cli.shell import cli, json_option, tell
 from headgate.errors import TableError
 from headgate.service.settings import ServiceSettings
 
@@ -286,6 +288,47 @@ def local(plan: Path, directory: Path, count: int | None, name: str, port: int) 
         (directory / "publisher.key").touch(0o600)
         (directory / "publisher.key").write_text(source.publisher.key or "")
         _run(made, running.neighbours(), name, "default", run)
+
+
+@report.command(name="network")
+@_SITES
+@click.option(
+    "--output", required=True, metavar="FILE", help="A page (.html), or the charts alone (.svg, .png)."
+)
+@click.option(
+    "--document",
+    metavar="N",
+    type=click.IntRange(1),
+    help="The document whose way is drawn.  [default: the last that all views have]",
+)
+@json_option
+def report_network(sites: Path, output: str, document: int | None, *, as_json: bool) -> None:
+    r"""Draw a network that runs: who feeds whom, levels, who is behind, the way of one document.
+
+    \b
+    Examples:
+      headgate report network --sites sites.jsonl --output network.html
+      headgate report network --sites sites.jsonl --output network.png --document 17
+    """
+    import asyncio
+
+    from headgate.report.pages import check_output
+
+    check_output(Path(output))
+    known = _sites(sites)
+    from headgate.network.picture import picture_of
+    from headgate.report.network_page import sentence, write_report
+
+    found = asyncio.run(picture_of(known, document))
+    given = ["headgate", "report", "network", "--sites", str(sites), "--output", output]
+    if document is not None:
+        given += ["--document", str(document)]
+    write_report(found, Path(output), title=f"The network {found.name}", command=shlex.join(given))
+    tell(
+        {"sites": len(found.sites), "documents": found.documents, "output": output},
+        [sentence(found), f"drawn in {output}"],
+        as_json=as_json,
+    )
 
 
 @network.command()

@@ -51,7 +51,7 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
     check_plan(**said)
     if asked.page is not None:
         check_output(Path(asked.page))
-    large = why_large([asked.sample, *([asked.sites] if asked.sites else [])])
+    large = why_large([asked.sample, *(each for each in (asked.sites, asked.links) if each)])
     prepare(where, large)
     from headgate.plan.running.planner import Settings
 

@@ -22,12 +22,19 @@ from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.rewritability import find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
-from headgate.plan.model import SOURCE, Plan
+from headgate.plan.model import SOURCE, Plan, same_capacities
+from headgate.plan.placement import PUBLISHER, SOURCE_NAME, Link, Placement, links_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
 from headgate.plan.running.network import Network, disseminate
-from headgate.plan.running.options import Option
-from headgate.plan.running.planner import PlanInput, Settings, default_source_fan_out, make_network
+from headgate.plan.running.options import Option, spread
+from headgate.plan.running.planner import (
+    PlanInput,
+    Settings,
+    default_source_fan_out,
+    find_ways,
+    make_network,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -109,6 +116,9 @@ class Dissemination:
         self._plan = _living(network, settings)
         self._sites: list[int] = network.capacities.sites.tolist()
         self._site_names = dict(enumerate(network.sites.texts()))
+        self._linked = _linked(network)
+        self._grown = False
+        """Whether subscriptions came since all were compared with each other."""
         self._lost: dict[str, list[Subscription]] = {}
         """The subscriptions of sites that failed."""
 
@@ -119,6 +129,8 @@ class Dissemination:
         sample: Iterable[Event],
         settings: Settings | None = None,
         *,
+        sites: Mapping[Id, str] | None = None,
+        links: Iterable[Link] | None = None,
         carries: str | None = None,
         taxonomy: Taxonomy | None = None,
         nulls: str | None = None,
@@ -126,6 +138,9 @@ class Dissemination:
         dots: str | None = None,
     ) -> Dissemination:
         """Plan who feeds whom; the sample of events tells how much each subscription gives.
+
+        `sites` names the site of each subscription; those without have one of their own, called as they are.
+        `links` are between sites, by these names; the publisher's is `source`.
 
         `nulls`, `names` and `dots` say what names mean in filters of records, as in `Engine.build`.
         """
@@ -140,7 +155,10 @@ class Dissemination:
         filters = TextPool.build([each.filter for each in given])
         content = content_of((each.dialect for each in given), "the views")
         about = {"content": content, "carries": carries, "names": taken.settings}
-        made = make_network(views, PlanInput(ids, filters, found.rows, found.bytes), settings, about=about)
+        capacities, titles = _placed(ids, sites or {}, settings)
+        linked = None if links is None else links_of(links, titles.texts())
+        asked = PlanInput(ids, filters, found.rows, found.bytes, capacities, titles, linked)
+        made = make_network(views, asked, settings, about=about)
         return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
 
     @classmethod
@@ -260,7 +278,12 @@ class Dissemination:
         rows = np.append(self._rows, np.full(len(subscriptions), self._rows.mean() if first else 1.0))
         large = np.append(self._bytes, np.full(len(subscriptions), size))
         numbers = np.array([*near, *range(first, len(rows))], np.int64)
-        options = _options(views, self._settings, len(near), rows[numbers], large[numbers])
+        self._grown = True
+        placement = self._linked.placement(
+            [*(self._sites[number] for number in near), *([place] * len(subscriptions))],
+            [self._site_names[place] if place is not None else str(each.id) for each in subscriptions],
+        )
+        options = _options(views, self._settings, len(near), rows[numbers], large[numbers], placement)
         for number, (each, named, (rewritings, source)) in enumerate(
             zip(subscriptions, names, options, strict=True), first
         ):
@@ -285,6 +308,7 @@ class Dissemination:
             *(bounds.relax * bound for bound in (bounds.fan_out, bounds.bandwidth, bounds.cpu))
         )
         self._site_names[site] = name
+        self._linked.names[site] = name
         return site
 
     def unsubscribe(self, identity: Id) -> ChangeEffect:
@@ -359,9 +383,25 @@ class Dissemination:
                 alpha=settings.alpha,
                 beta=settings.beta,
                 swaps=settings.swaps,
+                to_source=settings.to_source,
             ).plan
 
-        self._plan.replan(solver)
+        if self._grown:
+            self._plan.replan(solver, *self._compared())
+            self._grown = False
+        else:
+            self._plan.replan(solver)
+
+    def _compared(self) -> tuple[Rewritings, Costs]:
+        """Compare all subscriptions with each other; the numbers of those that are gone stay empty."""
+        numbers = np.flatnonzero(self._plan_alive())
+        settings = self._settings
+        views = self._taken.views([self._subscriptions[number] for number in numbers.tolist()])
+        rows, large = self._rows[numbers], self._bytes[numbers]
+        found = find_ways(views, large, settings).searched.rewritings
+        placement = self._linked.placement([self._sites[number] for number in numbers.tolist()], [])
+        costs = costs_of(found, rows, large, settings.costs, placement)
+        return spread(found, costs, numbers, len(self._subscriptions))
 
     def _number(self, identity: Id) -> int:
         number = self._numbers.get(id_of(identity))
@@ -388,6 +428,62 @@ def _moved(change: Change) -> tuple[int, ...]:
 
 def _unfed(change: Change) -> tuple[int, ...]:
     return change.unfed
+
+
+def _placed(ids: Ids, sites: Mapping[Id, str], settings: Settings) -> tuple[Capacities, TextPool]:
+    """Give each subscription its site, and all sites the same bounds; returns the names of sites, too."""
+    known = set(ids)
+    unknown = [identity for identity in sites if identity not in known]
+    if unknown:
+        raise PlanError(f"a site is given for {unknown[0]!r}, which is no subscription here")
+    # What has no site of a name is apart from all that have one, whatever these are called.
+    keys = [(True, str(sites[each])) if each in sites else (False, str(each)) for each in ids]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    placed = np.array([numbers[key] for key in keys], np.int32)
+    capacities = same_capacities(
+        len(keys), settings.fan_out, bandwidth=settings.bandwidth, cpu=settings.cpu, sites=placed
+    )
+    return capacities, TextPool.build([name for _, name in numbers])
+
+
+class _Linked:
+    """The links between sites and the weights of sites, by names: sites come and go."""
+
+    def __init__(self, names: dict[int, str], links: list[Link], weights: dict[str, float]) -> None:
+        self.names = names
+        self._links = links
+        self._weights = weights
+
+    def placement(self, sites: Sequence[int | None], new: Sequence[str]) -> Placement:
+        """Place views at sites; those at None, at the end, have sites of their own, with new names."""
+        first = len(sites) - len(new)
+        keys = [("new", place) if site is None else ("", site) for place, site in enumerate(sites)]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        names = [self.names[at] if not kind else new[at - first] for kind, at in numbers]
+        known = {*names, SOURCE_NAME}
+        links = [link for link in self._links if link.origin in known and link.target in known]
+        return Placement(
+            np.array([numbers[key] for key in keys], np.int32),
+            links_of(links, names) if links else None,
+            np.array([self._weights.get(name, 1.0) for name in names]) if self._weights else None,
+        )
+
+
+def _linked(network: Network) -> _Linked:
+    names = dict(enumerate(network.sites.texts()))
+    called = {**names, PUBLISHER: SOURCE_NAME}
+    links: dict[tuple[str, str], Link] = {}
+    if network.links is not None:
+        for origin, target, delay, speed in zip(*(each.tolist() for each in network.links), strict=True):
+            link = Link(called[origin], called[target], _given(delay), _given(speed))
+            links.setdefault(link[:2], link)
+    heavy = [] if network.weights is None else network.weights.tolist()
+    weights = dict(zip(names.values(), heavy, strict=False))
+    return _Linked(names, list(links.values()), weights)
+
+
+def _given(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def settings_of(given: object) -> Settings:
@@ -471,6 +567,7 @@ def _options(
     first: int,
     rows: NDArray[np.float64],
     sizes: NDArray[np.float64],
+    placement: Placement,
 ) -> list[tuple[list[Option], Option]]:
     """Find how views from `first` on can be fed: by those before them, and by the source."""
     targets = np.arange(first, len(views), dtype=np.int32)
@@ -478,7 +575,7 @@ def _options(
     rewritings = find_rewritings(
         views.needed, found, settings.search, targets=targets, weights=sizes, threads=settings.threads
     ).rewritings
-    costs = costs_of(rewritings, rows, sizes, settings.costs)
+    costs = costs_of(rewritings, rows, sizes, settings.costs, placement)
     options: list[tuple[list[Option], Option]] = []
     for target in targets.tolist():
         ways = [

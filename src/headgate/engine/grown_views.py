@@ -2,7 +2,8 @@
 
 A view that comes later is compared with those that may feed it, and with no other: they are found by what
 they name (`Views.names`), since the names of a view that embeds are among those of what it embeds in. What a
-later view gives is computed by views of its own: itself, and those that feed it at present.
+later view gives is computed by views of its own: itself, and those that feed it at present. So is what an
+earlier view gives that a later one feeds.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class GrownViews:
 
     def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> Any:
         """Compute the same from what other views give for that event; refuses inputs that do not cover it."""
-        if view < len(self._first):
+        if self._together(view, inputs):
             return self._first.rewritten(view, inputs, results)
         around = self._laid_out(view, inputs)
         return around.views.rewritten(around.place, range(len(inputs)), results)
@@ -84,7 +85,7 @@ class GrownViews:
 
     def plan_of(self, view: int, inputs: Sequence[int], name: Callable[[int], str]) -> Iterator[str]:
         """Say in lines how a view is computed from others, each called by its name."""
-        if view < len(self._first):
+        if self._together(view, inputs):
             numbers: Sequence[int] = range(len(self._first))
             lines = self._first.plan_of(view, inputs)
         else:
@@ -100,6 +101,10 @@ class GrownViews:
     def forget(self, view: int) -> None:
         """Let go what was laid out for a view that is gone."""
         self._around.pop(view, None)
+
+    def _together(self, view: int, inputs: Sequence[int]) -> bool:
+        """Tell whether a view and its inputs were laid out together at the beginning."""
+        return max(view, *inputs) < len(self._first)
 
     def _laid_out(self, view: int, inputs: Sequence[int]) -> _Around:
         """Lay a later view out with its inputs; kept until it is fed by others."""

@@ -29,7 +29,7 @@ from headgate.tables.planning import (
     sum_up,
 )
 from headgate.tables.requests import check_plan
-from headgate.tables.sites import Bounds, read_sites
+from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites, site_names
 from headgate.tables.writing import write_table
 
 if TYPE_CHECKING:
@@ -49,13 +49,21 @@ def plan_subscriptions(
     *,
     rejected: str,
     sites: str | None = None,
+    links: str | None = None,
     content_type: str | None = None,
     carries: str | None = None,
     quiet: bool = False,
 ) -> tuple[PlanResult, PlannedNetwork]:
     """Plan who feeds whom among the subscriptions of a snapshot, as `spark.plan.plan_subscriptions` does."""
     check_plan(
-        snapshot, sample, output, rejected=rejected, sites=sites, content_type=content_type, carries=carries
+        snapshot,
+        sample,
+        output,
+        rejected=rejected,
+        sites=sites,
+        links=links,
+        content_type=content_type,
+        carries=carries,
     )
     with step("estimating from the sample", quiet=quiet):
         found = estimate(snapshot, sample, rejected=rejected, content_type=content_type, carries=carries)
@@ -64,8 +72,21 @@ def plan_subscriptions(
     if sites is not None:
         bounds = Bounds(settings.fan_out, settings.bandwidth, settings.cpu)
         placed = read_sites(rows_of(sites), sites, views.ids, bounds)
+    linked = None
+    if links is not None:
+        linked = read_links(rows_of(links, *LINK_ENDS), links, site_names(placed, views.ids))
     return plan_views(
-        views, snapshot, sample, output, settings, found, placed, None, carries=carries, quiet=quiet
+        views,
+        snapshot,
+        sample,
+        output,
+        settings,
+        found,
+        placed,
+        None,
+        links=linked,
+        carries=carries,
+        quiet=quiet,
     )
 
 
@@ -94,7 +115,7 @@ def estimate(
     return averages_of(totals, len(open_views(snapshot, carries).views), len(refused))
 
 
-def rows_of(path: str) -> Iterator[tuple[bytes | None, str | None]]:
-    """Read a table as lines of JSON, or lines of CSV that are broken."""
-    for batch in read_lines(path, ID):
+def rows_of(path: str, *wanted: str) -> Iterator[tuple[bytes | None, str | None]]:
+    """Read a table as lines of JSON, or lines of CSV that are broken; it must have `wanted`, or an id."""
+    for batch in read_lines(path, *(wanted or (ID,))):
         yield from zip(batch[VALUE].to_pylist(), batch[BROKEN].to_pylist(), strict=True)

@@ -1,13 +1,14 @@
 """The cost model: from what views give for an event, on average, to what each rewriting costs.
 
 Known of each view are the rows and bytes that it gives for a document, on average. Then, for a rewriting of
-view v over the inputs u, each on a site of its own:
+view v over the inputs u:
 
-    sent         each u sends its whole result                     sizes[u]
-    sending      work of that, at the site of u                    sending * sizes[u]
+    sent         each u sends its whole result                     sizes[u]; 0 if u is at the site of v
+    sending      work of that, at the site of u                    sending * sent
     joining      work at the site of v: rows read and written      joining * (sum of rows[u] + rows[v])
-    utilization  byte * (sum of sent) + (sum of sending) + joining
-    latency      hop + (greatest sizes[u]) / link + joining / speed     inputs send at the same time
+    utilization  byte * (sum of sent) + (sum of sending) + joining      each weighed by its site
+    latency      greatest of (delay + sent / speed of its link), + joining / speed
+                 inputs send at the same time; an input at the site of v takes no link
 
 and if the source feeds v:
 
@@ -15,7 +16,9 @@ and if the source feeds v:
     source_sending       extracting it, then sending               extracting + sending * sizes[v]
     source_joining       nothing is left to do at v                0
     source_utilization   byte * source_sent + source_sending
-    source_latency       hop + sizes[v] / link
+    source_latency       delay + sizes[v] / speed of the link from the source
+
+A link has the delay `hop` and the speed `link`, unless its own are given (`placement.py`).
 
 The time in which the source matches a document against all it feeds is the same for all, and left out.
 """
@@ -30,6 +33,7 @@ import numpy as np
 
 from headgate.errors import EventError, PlanError
 from headgate.plan.model import Costs
+from headgate.plan.placement import PUBLISHER, Placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,39 +72,66 @@ class Settings:
 
 
 def costs_of(
-    rewritings: Rewritings, rows: ArrayLike, sizes: ArrayLike, settings: Settings | None = None
+    rewritings: Rewritings,
+    rows: ArrayLike,
+    sizes: ArrayLike,
+    settings: Settings | None = None,
+    placement: Placement | None = None,
 ) -> Costs:
-    """Compute what all rewritings cost, from rows and bytes that each view gives for a document."""
+    """Compute what all rewritings cost, from rows and bytes that each view gives for a document.
+
+    Without a placement each view has a site of its own.
+    """
     settings = settings or Settings()
     views = len(rewritings.offsets) - 1
+    placement = Placement(np.arange(views, dtype=np.int32)) if placement is None else placement
+    if len(placement.sites) != views:
+        raise PlanError(f"{len(placement.sites)} sites are given for {views} views: one for each is needed")
     many = _amounts(rows, views, "rows")
     large = _amounts(sizes, views, "sizes")
     firsts = rewritings.input_offsets[:-1]
     if (np.diff(rewritings.input_offsets) < 1).any():
         raise PlanError("a rewriting has no inputs: each needs one at least")
-    sent = large[rewritings.inputs]
+    owners = np.repeat(np.arange(views), np.diff(rewritings.offsets))
+    origins = placement.sites[rewritings.inputs]
+    targets = np.repeat(placement.sites[owners], np.diff(rewritings.input_offsets))
+    remote = origins != targets
+    sent = np.where(remote, large[rewritings.inputs], 0.0)
     sending = settings.sending * sent
+    delays, speeds = _links(placement, origins, targets, settings)
+    carried = np.where(remote, delays + sent / speeds, 0.0)
     if len(firsts):
-        sent_in_all = np.add.reduceat(sent, firsts)
-        largest = np.maximum.reduceat(sent, firsts)
+        weighed_sent = np.add.reduceat(placement.weight(origins) * sent, firsts)
+        slowest = np.maximum.reduceat(carried, firsts)
         read = np.add.reduceat(many[rewritings.inputs], firsts)
     else:
-        sent_in_all = largest = read = np.empty(0, dtype=np.float64)
-    owners = np.repeat(np.arange(views), np.diff(rewritings.offsets))
+        weighed_sent = slowest = read = np.empty(0, dtype=np.float64)
     joining = settings.joining * (read + many[owners])
     source_sending = settings.extracting + settings.sending * large
+    publisher = np.full(views, PUBLISHER, np.int32)
+    delays, speeds = _links(placement, publisher, placement.sites, settings)
     return Costs(
-        utilization=(settings.byte + settings.sending) * sent_in_all + joining,
-        latency=settings.hop + largest / settings.link + joining / settings.speed,
+        utilization=(settings.byte + settings.sending) * weighed_sent
+        + placement.weight(placement.sites)[owners] * joining,
+        latency=slowest + joining / settings.speed,
         sent=sent,
         sending=sending,
         joining=joining,
         source_utilization=settings.byte * large + source_sending,
-        source_latency=settings.hop + large / settings.link,
+        source_latency=delays + large / speeds,
         source_sent=large,
         source_sending=source_sending,
         source_joining=np.zeros(views, dtype=np.float64),
     )
+
+
+def _links(
+    placement: Placement, origins: NDArray[np.int32], targets: NDArray[np.int32], settings: Settings
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the delays and speeds of the links between some pairs of sites."""
+    if placement.links is None:
+        return np.full(len(origins), settings.hop), np.full(len(origins), settings.link)
+    return placement.links.between(origins, targets, settings.hop, settings.link)
 
 
 def _amounts(given: ArrayLike, views: int, what: str) -> NDArray[np.float64]:

@@ -86,11 +86,14 @@ def measures(plan: Plan, rewritings: Rewritings, costs: Costs) -> Measures:
 
 
 def loads(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Loads:
-    """Sum up what is asked of each site: views fed, bytes sent, work of sending and joining."""
+    """Sum up what is asked of each site: views fed elsewhere, bytes sent, work of sending and joining."""
     sites = capacities.sites
     count = len(capacities.fan_out)
     used = input_places(plan, rewritings)
     feeders = sites[rewritings.inputs[used]]
+    begins, ends = chosen_inputs(plan, rewritings)
+    remote = feeders != np.repeat(sites, ends - begins)
+    used, feeders = used[remote], feeders[remote]
     fed = plan.chosen >= 0
     direct = ~fed
     joining = _of_choice(plan, costs.joining, costs.source_joining)

@@ -65,8 +65,9 @@ class Costs(NamedTuple):
 class Capacities(NamedTuple):
     """What sites can bear, by site; `sites` is the site of each view. Infinity is no limit.
 
-    `fan_out` is how many views a site feeds: a rewriting that uses one of the site's views counts 1, one that
-    uses two of them counts 2. `bandwidth` bounds the bytes sent, `cpu` the work of sending and joining.
+    `fan_out` is how many views of other sites a site feeds: a rewriting that uses one of the site's views
+    counts 1, one that uses two of them counts 2. `bandwidth` bounds the bytes sent, `cpu` the work of sending
+    and joining. What feeds a view at its own site is not sent, and counts for nothing of these but joining.
     """
 
     sites: NDArray[np.int32]

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from headgate.plan.model import SOURCE, Embeddings, Plan
+from headgate.plan.model import SOURCE, Costs, Embeddings, Plan
+from headgate.plan.placement import PUBLISHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.contents.views import Views
-    from headgate.plan.model import Capacities, Costs, Rewritings
+    from headgate.plan.costs import Settings
+    from headgate.plan.model import Capacities, Rewritings
+    from headgate.plan.placement import Placement
 
 
 def embedding_graph(views: Views) -> Embeddings:
@@ -106,6 +109,54 @@ def inputs_of(rewriting: int, rewritings: Rewritings) -> list[int]:
     return [int(view) for view in rewritings.inputs[first:end]]
 
 
+def costs_by_the_letter(
+    rewritings: Rewritings,
+    rows: Sequence[float],
+    sizes: Sequence[float],
+    settings: Settings,
+    placement: Placement,
+) -> Costs:
+    """Compute what rewritings cost, one by one, for views at sites with links between them."""
+
+    def link(origin: int, target: int) -> tuple[float, float]:
+        listed = placement.links or ()
+        for begin, end, delay, speed in zip(*listed, strict=True) if listed else ():
+            if (begin, end) == (origin, target):
+                return float(delay), float(speed)
+        return settings.hop, settings.link
+
+    def weight(site: int) -> float:
+        return 1.0 if placement.weights is None else float(placement.weights[site])
+
+    utilization, latency, sent, sending, joining = [], [], [], [], []
+    by_source: list[tuple[float, float, float, float, float]] = []
+    for view in range(len(rewritings.offsets) - 1):
+        own = int(placement.sites[view])
+        for number in range(rewritings.offsets[view], rewritings.offsets[view + 1]):
+            inputs = inputs_of(number, rewritings)
+            work = settings.joining * (sum(rows[each] for each in inputs) + rows[view])
+            taken, slowest = weight(own) * work, 0.0
+            for each in inputs:
+                site = int(placement.sites[each])
+                size = 0.0 if site == own else sizes[each]
+                sent.append(size)
+                sending.append(settings.sending * size)
+                taken += weight(site) * (settings.byte + settings.sending) * size
+                if site != own:
+                    delay, speed = link(site, own)
+                    slowest = max(slowest, delay + size / speed)
+            utilization.append(taken)
+            latency.append(slowest + work / settings.speed)
+            joining.append(work)
+        delay, speed = link(PUBLISHER, own)
+        work = settings.extracting + settings.sending * sizes[view]
+        by_source.append(
+            (settings.byte * sizes[view] + work, delay + sizes[view] / speed, sizes[view], work, 0.0)
+        )
+    lists = (utilization, latency, sent, sending, joining, *zip(*by_source, strict=True))
+    return Costs(*(np.array(numbers, dtype=np.float64) for numbers in lists))
+
+
 def level_of(view: int, chosen: list[int], rewritings: Rewritings) -> int:
     """Count hops from the source."""
     if chosen[view] == SOURCE:
@@ -150,7 +201,7 @@ def reachable(chosen: list[int], rewritings: Rewritings) -> list[set[int]]:
 
 
 def within(chosen: list[int], rewritings: Rewritings, costs: Costs, capacities: Capacities) -> bool:
-    """Tell whether no site has to bear more than it can."""
+    """Tell whether no site has to bear more than it can; a feed within a site is not sent."""
     fan_out = np.zeros(len(capacities.fan_out))
     bandwidth = np.zeros(len(capacities.fan_out))
     cpu = np.zeros(len(capacities.fan_out))
@@ -161,10 +212,19 @@ def within(chosen: list[int], rewritings: Rewritings, costs: Costs, capacities: 
             continue
         for place in range(rewritings.input_offsets[number], rewritings.input_offsets[number + 1]):
             site = capacities.sites[rewritings.inputs[place]]
+            if site == own:
+                continue
             fan_out[site] += 1
             bandwidth[site] += costs.sent[place]
             cpu[site] += costs.sending[place]
     near = 1 + 1e-9
+    direct = [view for view, number in enumerate(chosen) if number == SOURCE]
+    if (
+        len(direct) > capacities.source_fan_out * near
+        or math.fsum(costs.source_sent[direct]) > capacities.source_bandwidth * near
+        or math.fsum(costs.source_sending[direct]) > capacities.source_cpu * near
+    ):
+        return False
     return bool(
         (fan_out <= capacities.fan_out * near).all()
         and (bandwidth <= capacities.bandwidth * near).all()
@@ -180,10 +240,12 @@ def loga_by_the_letter(
     *,
     alpha: float = 0.0,
     beta: float = 1.0,
+    to_source: bool = False,
 ) -> Plan:
     """Run Algorithm 2: every alternative is tried, and the whole configuration evaluated for it.
 
-    Of equal alternatives the first is taken; of views with equal impact the lower number comes first.
+    Of equal alternatives the first is taken; of views with equal impact the lower number comes first. With
+    `to_source`, feeding by the source is the last alternative of every view.
     """
     chosen = [int(number) for number in plan.chosen]
 
@@ -196,11 +258,12 @@ def loga_by_the_letter(
         impact = [
             latency_of(view, chosen, rewritings, costs) * len(reach[view]) for view in range(len(chosen))
         ]
-        listed = [view for view in range(len(chosen)) if chosen[view] != SOURCE]
+        listed = [view for view in range(len(chosen)) if to_source or chosen[view] != SOURCE]
         for view in sorted(listed, key=lambda view: (-impact[view], view)):
             current = chosen[view]
             least, best = cost(), None
-            for other in range(rewritings.offsets[view], rewritings.offsets[view + 1]):
+            others = [*range(rewritings.offsets[view], rewritings.offsets[view + 1])]
+            for other in [*others, SOURCE] if to_source else others:
                 chosen[view] = other
                 if within(chosen, rewritings, costs, capacities) and cost() < least:
                     least, best = cost(), other

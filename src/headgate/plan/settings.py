@@ -38,10 +38,17 @@ class Plan(Documents):
     )
     sites: str | None = setting(
         "a table of sites, and their capacities: `id` of a subscription; `site`, `fan_out`, `bandwidth`, "
-        "`cpu` where they are its own",
+        "`cpu`, `weight` where they are its own",
         None,
         kind=INPUT,
         more="Without a row a subscription has a site of its own.",
+    )
+    links: str | None = setting(
+        "a table of links between sites: `from`, `to`; `delay` in milliseconds and `speed` in bytes a "
+        "millisecond where they are its own",
+        None,
+        kind=INPUT,
+        more="The publisher is called `source`.",
     )
     fan_out: float | None = setting(
         "views that a site feeds at most", None, metavar="N", least=0, shown="no bound"
@@ -72,6 +79,7 @@ class Plan(Documents):
         "by how much the sites' capacities may be passed to lower latency", 1.0, metavar="FACTOR", least=1
     )
     swaps: bool = setting("move views aside to make room for others", True)
+    to_source: bool = setting("move views to the publisher where latency falls and it may feed more", False)
     time_limit: float = setting(
         "for the integer program",
         300.0,
@@ -90,7 +98,7 @@ class Plan(Documents):
     @property
     def arguments(self) -> dict[str, Any]:
         """Return what the job takes besides what bounds the network."""
-        names = ("snapshot", "sample", "output", "rejected", "sites", "carries")
+        names = ("snapshot", "sample", "output", "rejected", "sites", "links", "carries")
         return {**{name: getattr(self, name) for name in names}, "content_type": self.format}
 
     @property

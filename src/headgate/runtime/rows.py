@@ -9,6 +9,7 @@ change something have an operation besides: `operations`.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -36,8 +37,9 @@ SCORE, WEIGHTS = RANKS = ("score", "weights")
 KIND, SUBSCRIPTION, COST = "kind", "subscription", "cost"
 SOURCE, TARGET = "source", "target"
 SITE = "site"
-BOUNDS = ("fan_out", "bandwidth", "cpu")
-"""The columns that bound a site; null or none is no limit of its own."""
+WEIGHT = "weight"
+BOUNDS = ("fan_out", "bandwidth", "cpu", WEIGHT)
+"""The columns that bound a site, and what its work weighs; null or none is as by default."""
 MISFIT = "the line does not have as many fields as the header"
 REPLACEMENT = "\ufffd"
 """What stands for bytes that are not UTF-8 where a row is shown."""
@@ -208,6 +210,8 @@ def read_site(given: Fields) -> SiteRow:
     if isinstance(site, bool) or not isinstance(site, str | int | None):
         raise TableError(f"site is {site!r}: give its name, or leave it out")
     bounds = {name: _read_bound(name, given[name]) for name in BOUNDS if not is_nothing(given.get(name))}
+    if math.isinf(bounds.get(WEIGHT, 1.0)):
+        raise TableError("the weight of a site is infinite: give a number that is not, or leave it out")
     return SiteRow(identity, None if is_nothing(site) else str(site), bounds)
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.plan.costs import Estimates
+    from headgate.plan.placement import Links
     from headgate.plan.running.planner import FoundRewritings, PlannedNetwork, Settings
     from headgate.tables.sites import Sites
 
@@ -220,6 +221,7 @@ def plan_views(
     placed: Sites | None,
     ways: Callable[[], FoundRewritings] | None,
     *,
+    links: Links | None = None,
     carries: str | None,
     quiet: bool,
 ) -> tuple[PlanResult, PlannedNetwork]:
@@ -231,6 +233,8 @@ def plan_views(
         found.bytes,
         None if placed is None else placed.capacities,
         None if placed is None else placed.names,
+        links,
+        None if placed is None else placed.weights,
     )
     about = {
         "snapshot": Path(snapshot).name,

@@ -194,6 +194,7 @@ def check_plan(
     *,
     rejected: str,
     sites: str | None = None,
+    links: str | None = None,
     content_type: str | None = None,
     carries: str | None = None,
 ) -> None:
@@ -202,10 +203,11 @@ def check_plan(
     content_at(located(snapshot))
     check_views(located(snapshot), carries=carries)
     check_events_for(snapshot, sample, content_type)
-    if sites is not None:
-        check_input(sites)
+    for table in (sites, links):
+        if table is not None:
+            check_input(table)
     check_output(rejected)
-    check_apart(snapshot, sample, sites, output, rejected)
+    check_apart(snapshot, sample, sites, links, output, rejected)
     check_place(local(output))
 
 

@@ -106,11 +106,13 @@ def _print_rdf(filters: int, events: int, seed: int) -> None:
 
 def _print_xmark(views: int, events: int, seed: int) -> None:
     from headgate.workloads.statistics import PAPER_VIEWS, measure_xml
-    from headgate.workloads.xml.xmark import XMark
+    from headgate.workloads.xml.xmark import WAN, XMark
 
+    some = max(1, views * 3 // 10)
     measured = {
         "unique": measure_xml(XMark(), views, events, seed),
-        "3 of 10": measure_xml(XMark(unique=max(1, views * 3 // 10)), views, events, seed),
+        "3 of 10": measure_xml(XMark(unique=some), views, events, seed),
+        "wan": measure_xml(XMark(unique=some, law=WAN), views, events, seed),
     }
     _print({"paper": PAPER_VIEWS, **measured}, 34)
     print()

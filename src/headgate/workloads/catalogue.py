@@ -30,6 +30,9 @@ RANKING_SCORES = ("length", "random")
 RDF_NAMES = ("paper", "stars")
 """Graph patterns: those of the paper on G-ToPSS, and instances of classes with ranges."""
 
+XMARK_LAWS = ("table-2", "wan")
+"""How views over XMark's schema are drawn: as in Table 2 of the paper on Delta, or in its section 5.5."""
+
 
 class Workload(Protocol):
     """What every workload has; a module may be one."""

@@ -12,6 +12,7 @@ from headgate.workloads.catalogue import (
     RANKING_SCORES,
     RDF_NAMES,
     SOCIAL_SELECTIVITIES,
+    XMARK_LAWS,
 )
 
 if TYPE_CHECKING:
@@ -122,6 +123,13 @@ class Generate:
         least=1,
         only=("xmark",),
         shown="all of them",
+    )
+    law: str = setting(
+        "how subscriptions are drawn: as those of [Table 2 of the paper](workloads.md#xmark), or so that the "
+        "publisher need feed few of them, as in its network of 300 machines",
+        "table-2",
+        listed=XMARK_LAWS,
+        only=("xmark",),
     )
     kilobytes: tuple[int, int] = setting(
         "the size of a document, at least and at most", (10, 40), least=1, most=10_000, only=("xmark",)

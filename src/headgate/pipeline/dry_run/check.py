@@ -182,6 +182,7 @@ def _inputs(pipeline: Pipeline) -> list[Problem]:
         _Input("graph.nodes", given.nodes, ("id",)),
         _Input("graph.edges", given.edges, ("source", "target")),
         _Input("plan.sites", plan.sites if plan else None, ("id",)),
+        _Input("plan.links", plan.links if plan else None, ("from", "to")),
         *(_Input(f"what_if.{each.name}.changes", each.changes, ()) for each in pipeline.what_ifs),
     ]
     made = {pipeline.generated(name) for name in ("subscriptions", "nodes", "edges", "events")}

@@ -47,10 +47,10 @@ def workload_of(given: Generate) -> Workload:
         made = _patterns(given)
         text = made.taxonomy_text(given.seed)
     elif name == "xmark":
-        from headgate.workloads.xml.xmark import XMark
+        from headgate.workloads.xml.xmark import LAWS, XMark
 
         least, most = given.kilobytes
-        made = XMark(unique=given.unique, sizes=(1_000 * least, 1_000 * most))
+        made = XMark(unique=given.unique, sizes=(1_000 * least, 1_000 * most), law=LAWS[given.law])
         made = made.settled(subscriptions, given.seed)
     else:
         made = workload(name, subscriptions)

@@ -235,7 +235,7 @@ def _plan(job: Job) -> Result:
         return plan_subscriptions(session, settings=settings, **asked.arguments, quiet=job.quiet)
 
     done, made = job.run(
-        [asked.sample, asked.sites],
+        [asked.sample, asked.sites, asked.links],
         lambda: local_plan.plan_subscriptions(settings=settings, **asked.arguments, quiet=job.quiet),
         on_spark,
     )

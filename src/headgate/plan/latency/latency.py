@@ -1,7 +1,8 @@
 """LOGA (Algorithm 2): rewritings of a plan replaced one by one, so that its latency falls.
 
 Views are looked at by falling impact, in rounds, until a round changes nothing. Each gets the rewriting that
-lowers the cost of the whole plan most, among those that every site can bear; no view is given to the source.
+lowers the cost of the whole plan most, among those that every site can bear. As in the paper no view is given
+to the source, unless that is asked for (`sourced.py`).
 
 The algorithm asks for the latency of the whole configuration for every alternative. If only latency counts
 that is not needed: all that a view feeds rises with its own latency and never falls, so the best alternative
@@ -23,6 +24,7 @@ from headgate.core.jit import bare
 from headgate.errors import PlanError
 from headgate.plan.latency.ejecting import eject
 from headgate.plan.latency.impact import impact_order, reach
+from headgate.plan.latency.sourced import with_source, without_source
 from headgate.plan.measures import loads, utilization
 from headgate.plan.model import SOURCE, Costs, Plan, Rewritings, infinite_capacities
 from headgate.plan.running.configuration import (
@@ -86,12 +88,14 @@ def loga(
     alpha: float = 0.0,
     beta: float = 1.0,
     swaps: bool = False,
+    to_source: bool = False,
     time_limit: float = math.inf,
 ) -> ImprovedPlan:
     """Lower `alpha * utilization + beta * latency` of a plan by replacing rewritings.
 
     The plan must keep to the capacities, which may be wider than those it was made for. With `swaps`, a view
-    may also take the place of another at a site that is full.
+    may also take the place of another at a site that is full. With `to_source`, views may be moved to the
+    source and from it, within its capacities.
     """
     if not (alpha >= 0 and beta >= 0 and alpha + beta > 0 and math.isfinite(alpha + beta)):
         raise PlanError(
@@ -99,6 +103,10 @@ def loga(
         )
     weights = Weights(float(alpha), float(beta))
     _compile(weights.alpha > 0, swaps)
+    if to_source:
+        wide = with_source(plan, rewritings, costs, capacities)
+        found = _search(*wide, weights, swaps, time_limit)
+        return found._replace(plan=without_source(found.plan, rewritings))
     return _search(plan, rewritings, costs, capacities, weights, swaps, time_limit)
 
 

@@ -225,6 +225,8 @@ def _fill(
             begin = end
             for edge in range(rewritings.input_offsets[rewriting], rewritings.input_offsets[rewriting + 1]):
                 site = sites[rewritings.inputs[edge]]
+                if site == sites[view]:
+                    continue
                 end = _add(use_rows, use_amounts, begin, end, rows[FAN_OUT, site], 1.0)
                 end = _add(use_rows, use_amounts, begin, end, rows[BANDWIDTH, site], costs.sent[edge])
                 end = _add(use_rows, use_amounts, begin, end, rows[CPU, site], costs.sending[edge])

@@ -2,7 +2,8 @@
 
 A view that comes is fed by the rewriting with the least mixed cost that no site is too small for; if there is
 none, by the source. Views that lose a feeder are treated as new ones, in an order in which inputs come first.
-Views that come later stand later in that order than all before, and only use those: no cycle can arise.
+Views that come later stand later in that order than all before, and only use those: no cycle can arise. A
+plan made anew may be given other rewritings, with an order of their own.
 
 What the source has no room for either is left unfed and reported; it is tried again with each change that
 may make room. When `due`, it is time for a plan made anew.
@@ -22,6 +23,7 @@ from headgate.errors import PlanError
 from headgate.plan.measures import latencies
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
 from headgate.plan.orders import order_of
+from headgate.plan.placement import PUBLISHER
 from headgate.plan.running.options import OptionRows
 from headgate.plan.running.validate import problems
 
@@ -32,9 +34,6 @@ if TYPE_CHECKING:
 
     from headgate.plan.running.options import Option
 
-
-PUBLISHER = -1
-"""The site of the source."""
 
 RESOURCES = ("fan-out", "bandwidth", "cpu")
 NEAR = 1.0 + 1e-9
@@ -122,6 +121,8 @@ class SiteLoads:
     def _asked(self, view: int, option: Option) -> dict[int, list[float]]:
         asked: dict[int, list[float]] = {}
         for site, sent, sending in self._feeders(option):
+            if site == self.sites[view]:
+                continue
             row = asked.setdefault(site, [0.0, 0.0, 0.0])
             row[0] += 1
             row[1] += sent
@@ -275,16 +276,34 @@ class LivePlan:
         capacities = self._bearing.capacities(compact.views.tolist())
         return CurrentPlan(compact.views, Plan(chosen), compact.rewritings, compact.costs, capacities)
 
-    def replan(self, solver: Callable[[Rewritings, Costs, Capacities], Plan]) -> None:
-        """Make a full plan for all views that are there, unfed ones too, and take it if it is valid."""
+    def replan(
+        self,
+        solver: Callable[[Rewritings, Costs, Capacities], Plan],
+        rewritings: Rewritings | None = None,
+        costs: Costs | None = None,
+    ) -> None:
+        """Make a full plan for all views that are there, unfed ones too, and take it if it is valid.
+
+        With `rewritings` and `costs` these, by the numbers of views, take the place of those that are known:
+        so views that came later can feed earlier ones.
+        """
         taken = np.array([place != GONE for place in self._places], dtype=np.bool_)
-        compact = self._rows.compact(taken)
+        rows, ranks = self._rows, self._ranks
+        if rewritings is not None and costs is not None:
+            if len(rewritings.offsets) - 1 != len(taken):
+                raise PlanError(
+                    f"rewritings of {len(rewritings.offsets) - 1} views for {len(taken)}: give all"
+                )
+            rows = OptionRows(rewritings, costs)
+            ranks = np.argsort(order_of(rewritings)).tolist()
+        compact = rows.compact(taken)
         views = compact.views.tolist()
         capacities = self._bearing.capacities(views)
         plan = solver(compact.rewritings, compact.costs, capacities)
         _refuse(plan, compact.rewritings, compact.costs, capacities)
         for view in views:
             self._release(view)
+        self._rows, self._ranks = rows, ranks
         found = latencies(plan, compact.rewritings, compact.costs).tolist()
         for view, number, latency in zip(views, plan.chosen.tolist(), found, strict=True):
             self._feed(view, SOURCE if number == SOURCE else int(compact.places[number]))

@@ -188,9 +188,10 @@ def shift(c: Configuration, view: int, old: int, new: int) -> None:
     for sign in (-1.0, 1.0):
         for place in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
             site = c.sites[c.inputs[place]]
-            c.used[site, 0] += sign
-            c.used[site, 1] += sign * c.sent[place]
-            c.used[site, 2] += sign * c.sending[place]
+            if site != c.sites[view]:
+                c.used[site, 0] += sign
+                c.used[site, 1] += sign * c.sent[place]
+                c.used[site, 2] += sign * c.sending[place]
         c.used[c.sites[view], 2] += sign * c.joining[rewriting]
         rewriting = new
 

@@ -16,6 +16,7 @@ from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import PlanError, SnapshotError
 from headgate.plan.measures import input_places, latencies, levels, measures, utilizations
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
+from headgate.plan.placement import Links
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,9 @@ class Network(NamedTuple):
     about: Mapping[str, Any]
     sizes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     """The rows and bytes that each view gives for an event; plans of the first version lack them."""
+    links: Links | None = None
+    weights: NDArray[np.float64] | None = None
+    """What work at each site weighs; None is the same everywhere."""
 
     def views(self) -> pa.Table:
         """Return a row for each view: how it is fed, and what that is like.
@@ -110,6 +114,10 @@ class Network(NamedTuple):
         arrays |= {f"capacities_{field}": array for field, array in capacities.items()}
         if self.sizes is not None:
             arrays["view_rows"], arrays["view_bytes"] = self.sizes
+        if self.links is not None:
+            arrays |= {f"links_{field}": array for field, array in self.links._asdict().items()}
+        if self.weights is not None:
+            arrays["site_weights"] = self.weights
         for name, pool in (("filter", self.filters), ("site", self.sites)):
             arrays[f"{name}_offsets"], arrays[f"{name}_data"] = pool
         found = measures(self.plan, self.rewritings, self.costs)
@@ -148,6 +156,8 @@ class Network(NamedTuple):
             Plan(found["chosen"]),
             about,
             (found["view_rows"], found["view_bytes"]) if "view_rows" in found else None,
+            Links(*(found[f"links_{name}"] for name in Links._fields)) if "links_delays" in found else None,
+            found.get("site_weights"),
         )
 
 

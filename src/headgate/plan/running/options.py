@@ -41,6 +41,27 @@ class Compact(NamedTuple):
     costs: Costs
 
 
+def spread(
+    rewritings: Rewritings, costs: Costs, numbers: NDArray[np.int64], views: int
+) -> tuple[Rewritings, Costs]:
+    """Give views other numbers, rising, among so many; the others have no rewritings and cost nothing."""
+    counts = np.zeros(views, np.int64)
+    counts[numbers] = np.diff(rewritings.offsets)
+    wider = Rewritings(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        rewritings.input_offsets,
+        numbers[rewritings.inputs].astype(np.int32),
+    )
+
+    def by_view(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        whole = np.zeros(views, np.float64)
+        whole[numbers] = amounts
+        return whole
+
+    own = {name: by_view(getattr(costs, name)) for name in Costs._fields if name.startswith("source_")}
+    return wider, costs._replace(**own)
+
+
 class OptionRows:
     """The rewritings of each view, and how the source would feed it. No number is used for two views."""
 

@@ -22,6 +22,7 @@ from headgate.plan.graphs.rewritability import Search
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
 from headgate.plan.model import same_capacities, scaled_capacities
+from headgate.plan.placement import Placement
 from headgate.plan.program.infeasible import InfeasibleError, Names
 from headgate.plan.program.program import solve
 from headgate.plan.running.network import Network
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from headgate.plan.graphs.rewritability import SearchResult
     from headgate.plan.latency.latency import ImprovedPlan
     from headgate.plan.model import Capacities, Rewritings, Solution
+    from headgate.plan.placement import Links
 
     Progress = Callable[[str], None]
 
@@ -69,8 +71,9 @@ class Settings:
 
     `fan_out`, `bandwidth` and `cpu` bound every site whose capacities are not given. `source_fan_out` of None
     gives the source what it must feed and a fifth more. `relax` multiplies the sites' capacities when latency
-    is lowered (the paper takes 1.5); with `swaps` that also moves views aside to make room. The mixed cost is
-    `alpha` times utilization plus `beta` times latency.
+    is lowered (the paper takes 1.5); with `swaps` that also moves views aside to make room, and with
+    `to_source` views to the source, as far as that may feed more. The mixed cost is `alpha` times utilization
+    plus `beta` times latency.
     """
 
     search: Search = field(default_factory=Search)
@@ -85,13 +88,14 @@ class Settings:
     beta: float = Plan.beta
     relax: float = Plan.relax
     swaps: bool = Plan.swaps
+    to_source: bool = Plan.to_source
     time_limit: float = Plan.time_limit
     gap: float = Plan.gap
     threads: int = 2
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
-        for name, kind in (("search", Search), ("costs", CostSettings), ("swaps", bool)):
+        for name, kind in (("search", Search), ("costs", CostSettings), ("swaps", bool), ("to_source", bool)):
             if not isinstance(getattr(self, name), kind):
                 raise PlanError(f"{name} is {getattr(self, name)!r}: give one of the class {kind.__name__}")
         for name in _NUMBERS:
@@ -147,6 +151,9 @@ class PlanInput(NamedTuple):
     capacities: Capacities | None = None
     sites: TextPool | None = None
     """The names of sites; without, a site has the name of its view."""
+    links: Links | None = None
+    weights: NDArray[np.float64] | None = None
+    """What work at each site weighs."""
 
 
 def find_ways(
@@ -192,8 +199,9 @@ def make_network(
     with _Timed(seconds, "graphs"):
         found = ways() if ways is not None else find_ways(views, given.bytes, settings, progress)
     rewritings = found.searched.rewritings
-    costs = costs_of(rewritings, given.rows, given.bytes, settings.costs)
     capacities = _capacities(rewritings, given.capacities, settings)
+    placement = Placement(capacities.sites, given.links, given.weights)
+    costs = costs_of(rewritings, given.rows, given.bytes, settings.costs, placement)
     with _Timed(seconds, "program"):
         say(f"choosing among {len(rewritings.input_offsets) - 1:,} rewritings")
         try:
@@ -218,6 +226,7 @@ def make_network(
             alpha=settings.alpha,
             beta=settings.beta,
             swaps=settings.swaps,
+            to_source=settings.to_source,
         )
     before = measures(solution.plan, rewritings, costs)
     after = measures(improved.plan, rewritings, costs)
@@ -243,6 +252,8 @@ def make_network(
         improved.plan,
         told,
         (given.rows, given.bytes),
+        given.links,
+        given.weights,
     )
     return PlannedNetwork(network, found, solution, improved, seconds)
 

@@ -92,6 +92,8 @@ def _exceeded(
             continue
         cpu.setdefault(site[view], []).append(float(costs.joining[number]))
         for place, feeder in enumerate(inputs[view], input_firsts[number]):
+            if site[feeder] == site[view]:
+                continue
             fan_out.setdefault(site[feeder], []).append(1.0)
             bandwidth.setdefault(site[feeder], []).append(float(costs.sent[place]))
             cpu.setdefault(site[feeder], []).append(float(costs.sending[place]))

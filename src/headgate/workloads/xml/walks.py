@@ -43,6 +43,16 @@ _UPPER = frozenset({ROOT_LABEL, *CHILDREN[ROOT_LABEL], *CHILDREN["regions"]})
 """What holds a large part of the document; few want that, and short views do not return it as `cont`."""
 
 
+def _popular() -> tuple[str, ...]:
+    """List the labels of what does not hold a large part of the document, popular ones first."""
+    known = dict.fromkeys((*_FIRST, *(label for _, label in labels())))
+    return tuple(label for label in known if label not in _UPPER)
+
+
+_POPULAR = _popular()
+"""What can be a topic."""
+
+
 class ViewLaw(NamedTuple):
     """How views are drawn; the defaults are tuned to Tables 2 and 3 of Karanasos et al., VLDB 2014."""
 
@@ -76,6 +86,8 @@ class ViewLaw(NamedTuple):
     """How often a refined view goes on by two steps rather than one."""
     kept: float = 0.8
     """How often a node of a refined view returns what it did."""
+    topics: int = 0
+    """So many views come first, each of one label; all others name these labels only. 0 is no such views."""
 
     def check(self) -> None:
         """Refuse what cannot be drawn."""
@@ -100,6 +112,8 @@ class ViewLaw(NamedTuple):
                 raise HeadgateError(f"{name} is a part, from 0 to 1, not {part}")
         if self.period < 1:
             raise HeadgateError(f"one view in {self.period} cannot be drawn again: give 1 or more")
+        if not 0 <= self.topics <= len(_POPULAR):
+            raise HeadgateError(f"{self.topics} topics: there are labels for 0 to {len(_POPULAR)}")
 
 
 class Walk:
@@ -188,14 +202,14 @@ class Walk:
         """Go one step on, and return where it ended; ROOT if there is no way."""
         law = self._law
         parent = int(self._chance() * len(self._label)) if self._chance() < law.branch else last
-        while parent != ROOT and self._label[parent] not in CHILDREN:
+        while parent != ROOT and not _children(self._label[parent], law.topics):
             parent = self._parent[parent]
         if parent == ROOT:
             return ROOT
         label = self._label[parent]
-        axis, (above, child) = CHILD, self._choose(_children(label))
+        axis, (above, child) = CHILD, self._choose(_children(label, law.topics))
         if self._chance() < (law.loose if short else law.descendant):
-            far = self._choose(below(label))
+            far = self._choose(_below(label, law.topics))
             if short or not is_attribute(far[1]):
                 axis, (above, child) = DESCENDANT, far
         siblings = [place for place in range(parent + 1, len(self._label)) if self._parent[place] == parent]
@@ -252,10 +266,36 @@ def _tables(law: ViewLaw) -> _Tables:
     known = {label: parent for parent, label in reversed(labels())}
     pairs = [(parent, label) for label, parent in reversed(known.items())]
     starts = sorted(pairs, key=lambda pair: places.get(pair[1], len(places)))
-    rooms = [[pair for pair in starts if len(below(pair[1])) >= _ROOM * size] for size in range(len(total))]
+    starts = [pair for pair in starts if _named(pair[1], law.topics)]
+    rooms = [
+        [pair for pair in starts if len(_below(pair[1], law.topics)) >= _ROOM * size]
+        for size in range(len(total))
+    ]
     return _Tables((total / total[-1]).tolist(), rooms)
 
 
-@lru_cache(maxsize=128)
-def _children(label: str) -> tuple[tuple[str, str], ...]:
-    return tuple((label, child) for child in CHILDREN[label])
+def topic(number: int) -> Pattern:
+    """Make the view of a topic: all that has its label, whole.
+
+    >>> from headgate.xml.language.printing import print_pattern
+    >>> print_pattern(topic(0)), print_pattern(topic(12))
+    ('//item{cont}', '//text{cont}')
+    """
+    label = _POPULAR[number]
+    returned = (CONT,) if label in CHILDREN else (VAL,)
+    return canonical(Pattern((Node(label, DESCENDANT, ROOT, (), returned),))).pattern
+
+
+@lru_cache(maxsize=256)
+def _children(label: str, topics: int) -> tuple[tuple[str, str], ...]:
+    return tuple((label, child) for child in CHILDREN.get(label, ()) if _named(child, topics))
+
+
+@lru_cache(maxsize=256)
+def _below(label: str, topics: int) -> tuple[tuple[str, str], ...]:
+    return tuple(pair for pair in below(label) if _named(pair[1], topics))
+
+
+def _named(label: str, topics: int) -> bool:
+    """Tell whether views may name a label."""
+    return topics == 0 or label in _POPULAR[:topics]

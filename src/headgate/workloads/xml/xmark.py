@@ -4,8 +4,9 @@ subscriptions   id "view-0000123", filter "//person[name = 'Ada Lind']/profile{c
 events          id "event-0000042", data "<site><regions>…</regions>…</site>", datacontenttype
 
 As in section 5 of Karanasos, Katsifodimos and Manolescu, "Delta: scalable data dissemination under capacity
-constraints", VLDB 2014: all views are different, or a part of them (section 5.5). Beside the texts there are
-the same views as patterns, for those who do not want to measure the parser.
+constraints", VLDB 2014: all views are different, or a part of them (section 5.5). The law `WAN` draws
+views as that section needs them. Beside the texts there are the same views as patterns, for those who do not
+want to measure the parser.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import pyarrow as pa
 from headgate.core.event import XML
 from headgate.core.subscription import XPATH
 from headgate.errors import HeadgateError
+from headgate.workloads.catalogue import XMARK_LAWS
 from headgate.workloads.columns import Key, bits, numbered, zipf_rank
 from headgate.workloads.rdf.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
 from headgate.workloads.xml.documents import document
-from headgate.workloads.xml.walks import ViewLaw, Walk
+from headgate.workloads.xml.walks import ViewLaw, Walk, topic
 from headgate.xml.language.printing import print_pattern
 
 if TYPE_CHECKING:
@@ -37,6 +39,20 @@ if TYPE_CHECKING:
 
 
 TABLE_2 = ViewLaw()
+WAN = ViewLaw(
+    sizes=(0, 20, 30, 30, 20),
+    absolute=0.0,
+    descendant=0.2,
+    wildcard=0.0,
+    skew=1.0,
+    test=0.1,
+    compared=0.0,
+    textual=0.0,
+    period=1,
+    topics=60,
+)
+"""Walks among 60 topics, as section 5.5 of the paper needs them: all can be computed from the topics."""
+LAWS = dict(zip(XMARK_LAWS, (TABLE_2, WAN), strict=True))
 _TABLE = "xmark views"
 _DRAWS = 112
 """Random numbers of a view."""
@@ -80,7 +96,11 @@ def draw_views(law: ViewLaw, rows: Ints, seed: int, attempts: bytes) -> list[Pat
         np.where(refined, refined_rows, rows), seed, np.where(refined, 0, np.frombuffer(attempts, np.uint8))
     )
     found = []
-    for numbers, others, is_refined in zip(of.tolist(), own.tolist(), refined.tolist(), strict=True):
+    columns = (rows.tolist(), of.tolist(), own.tolist(), refined.tolist())
+    for row, numbers, others, is_refined in zip(*columns, strict=True):
+        if row < law.topics:
+            found.append(topic(row))
+            continue
         walk = Walk(law, numbers)
         if is_refined:
             walk.refine(others)

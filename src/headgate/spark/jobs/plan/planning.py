@@ -44,9 +44,11 @@ from headgate.tables.planning import (
     sum_up,
 )
 from headgate.tables.requests import check_plan
-from headgate.tables.sites import Bounds, read_sites
+from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites, site_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
     from headgate.plan.costs import Estimates
@@ -105,6 +107,7 @@ def plan_subscriptions(
     *,
     rejected: str,
     sites: str | None = None,
+    links: str | None = None,
     content_type: str | None = None,
     carries: str | None = None,
     on_spark: bool | None = None,
@@ -121,6 +124,7 @@ def plan_subscriptions(
         output,
         rejected=rejected,
         sites=sites,
+        links=links,
         content_type=content_type,
         carries=carries,
     )
@@ -134,14 +138,19 @@ def plan_subscriptions(
         quiet=quiet,
     )
     views = open_views(snapshot, carries)
+
+    def rows_of(path: str, *wanted: str) -> Iterator[tuple[bytes | None, str | None]]:
+        with spark_errors():
+            rows = read_lines(session, path, *wanted).select(VALUE, BROKEN).collect()
+        return ((row[VALUE] and bytes(row[VALUE]), row[BROKEN]) for row in rows)
+
     placed = None
     if sites is not None:
         bounds = Bounds(settings.fan_out, settings.bandwidth, settings.cpu)
-        with spark_errors():
-            rows = read_lines(session, sites, ID).select(VALUE, BROKEN).collect()
-            placed = read_sites(
-                ((row[VALUE] and bytes(row[VALUE]), row[BROKEN]) for row in rows), sites, views.ids, bounds
-            )
+        placed = read_sites(rows_of(sites, ID), sites, views.ids, bounds)
+    linked = None
+    if links is not None:
+        linked = read_links(rows_of(links, *LINK_ENDS), links, site_names(placed, views.ids))
     if on_spark is None:
         on_spark = not (session.sparkContext.master or "").startswith("local")
 
@@ -167,6 +176,7 @@ def plan_subscriptions(
             found,
             placed,
             ways if on_spark else None,
+            links=linked,
             carries=carries,
             quiet=quiet,
         )
