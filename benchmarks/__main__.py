@@ -45,6 +45,8 @@ AREAS = (
     "service",
     "network",
 )
+PARTS = ("network_simulated",)
+"""What another area runs too, for pages of their own."""
 ON_SPARK = ("pipeline", "many", "stream")
 SETS: dict[str, tuple[str, ...]] = {
     "all": AREAS,
@@ -69,7 +71,7 @@ def _one_spark() -> Iterator[None]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("area", type=click.Choice([*AREAS, *SETS]))
+@click.argument("area", type=click.Choice([*AREAS, *PARTS, *SETS]))
 @click.option("--size", default="quick", show_default=True, type=click.Choice(["quick", "full"]))
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Also write JSON.")
 @click.option(

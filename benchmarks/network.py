@@ -199,7 +199,9 @@ def run(size: str) -> list[Result]:
             Dissemination.build(world.subscriptions, sample, Settings(fan_out=each)) for each in (7.0, 15.0)
         ]
         results += asyncio.run(_trouble(chosen, Path(place), world, plans, full=full))
-    return results
+    from benchmarks import network_simulated
+
+    return results + network_simulated.run(size)
 
 
 async def _run(size: Size, place: Path, world: World, plan: Dissemination, *, full: bool) -> list[Result]:

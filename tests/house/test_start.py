@@ -197,9 +197,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "service": (["service", "key", "add", "--data", "data"], "Missing option '--scope'"),
     "site": (["site", "--data", "data", "--port", "70000"], "is not in the range 0<=x<=65535"),
     "network": (["network", "status", "--sites", "nope.jsonl"], "nope.jsonl cannot be read: No such file"),
+    "network-simulate": (["network", "simulate", "nope", "--output", "x.html"], "x.html is no picture"),
     "publish": (["publish", "--url", "localhost:8080"], "the address 'localhost:8080' is none of a service"),
     "listen": (["listen", "--url", "ftp://x"], "the address 'ftp://x' is none of a service"),
-    "warm": (["warm", "nope"], "'nope' is not a room with kernels: those are core, graph, plan, ranking"),
+    "warm": (["warm", "nope"], "'nope' is not a room with kernels: those are core, graph, network, plan"),
     "compile": (["compile", "--subscriptions", "nope.jsonl", "--output", "x"], "nope.jsonl does not exist"),
     "compile-graph": (
         ["compile", "--nodes", "nope.csv", "--edges", "e.csv", "--output", "x"],

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headgate.cli.options import options_of
+from headgate.cli.reporting import report
 from headgate.cli.serving import need_service
-from headgate.cli.shell import cli, json_option
+from headgate.cli.shell import cli, json_option, tell
 from headgate.errors import TableError
 from headgate.service.settings import ServiceSettings
 
@@ -38,6 +40,8 @@ _DOCUMENTS = click.option(
     metavar="TENANT",
     help="The tenant of the source that documents are published to.",
 )
+
+_PICTURES = (".svg", ".png")
 
 
 @cli.command()
@@ -284,6 +288,146 @@ def local(plan: Path, directory: Path, count: int | None, name: str, port: int) 
         (directory / "publisher.key").touch(0o600)
         (directory / "publisher.key").write_text(source.publisher.key or "")
         _run(made, running.neighbours(), name, "default", run)
+
+
+@report.command(name="network")
+@_SITES
+@click.option(
+    "--output", required=True, metavar="FILE", help="A page (.html), or the charts alone (.svg, .png)."
+)
+@click.option(
+    "--document",
+    metavar="N",
+    type=click.IntRange(1),
+    help="The document whose way is drawn.  [default: the last that all views have]",
+)
+@json_option
+def report_network(sites: Path, output: str, document: int | None, *, as_json: bool) -> None:
+    r"""Draw a network that runs: who feeds whom, levels, who is behind, the way of one document.
+
+    \b
+    Examples:
+      headgate report network --sites sites.jsonl --output network.html
+      headgate report network --sites sites.jsonl --output network.png --document 17
+    """
+    import asyncio
+
+    from headgate.report.pages import check_output
+
+    check_output(Path(output))
+    known = _sites(sites)
+    from headgate.network.picture import picture_of
+    from headgate.report.network_page import sentence, write_report
+
+    found = asyncio.run(picture_of(known, document))
+    given = ["headgate", "report", "network", "--sites", str(sites), "--output", output]
+    if document is not None:
+        given += ["--document", str(document)]
+    write_report(found, Path(output), title=f"The network {found.name}", command=shlex.join(given))
+    tell(
+        {"sites": len(found.sites), "documents": found.documents, "output": output},
+        [sentence(found), f"drawn in {output}"],
+        as_json=as_json,
+    )
+
+
+@network.command()
+@_PLAN
+@click.option(
+    "--links",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="JSON: `cities`, their `delay` and `speed`, `sites` with cities.  [default: nine cities]",
+)
+@click.option(
+    "--sites", "count", metavar="N", type=click.IntRange(1), help="How many.  [default: the plan's]"
+)
+@click.option("--documents", default=100, show_default=True, metavar="N", type=click.IntRange(1))
+@click.option(
+    "--interval",
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    type=click.FloatRange(0.0),
+    help="Between documents.",
+)
+@click.option(
+    "--slower",
+    default=1.0,
+    show_default=True,
+    metavar="TIMES",
+    type=click.FloatRange(0.0, min_open=True),
+    help="What work costs, times what was measured.",
+)
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="A picture: .svg or .png.")
+@json_option
+def simulate(
+    plan: Path,
+    links: Path | None,
+    count: int | None,
+    documents: int,
+    interval: float,
+    slower: float,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    r"""Tell how long results would take in a network of sites, before and after latency was lowered.
+
+    Nothing runs but a simulation. Views give what they gave for the sample of the plan, on average.
+
+    \b
+    Example:
+      headgate network simulate network/ --sites 300 --documents 1000 --output latency.svg
+    """
+    if output is not None and output.suffix not in _PICTURES:
+        raise TableError(f"{output} is no picture: let it end in {' or '.join(_PICTURES)}")
+    from headgate.network.simulation.saved import simulate_plan
+
+    runs = simulate_plan(plan, links, count, documents, interval, slower)
+    if output is not None:
+        from headgate.report.deliveries import Delivered, write_charts
+
+        write_charts(
+            f"{plan}, simulated: {documents:,} documents",
+            [
+                Delivered(str(plan), lowered, each.per_level, each.latency, each.delivery)
+                for lowered, each in zip((False, True), runs, strict=True)
+            ],
+            output,
+        )
+    if as_json:
+        names = ("before", "after")
+        told = {
+            name: {
+                "per_level": each.per_level.tolist(),
+                "latency": each.latency._asdict(),
+                "delivery": each.delivery._asdict(),
+                "results": each.results,
+                "messages": each.messages,
+                "busiest": each.busiest,
+            }
+            for name, each in zip(names, runs, strict=True)
+        }
+        click.echo(json.dumps(told))
+        return
+    click.echo(f"{'':<34} {'before':>12} {'after':>12}")
+    rows = {
+        "levels": [f"{len(each.per_level):,}" for each in runs],
+        "latency of a view, mean": [_seconds(each.latency.mean) for each in runs],
+        "latency of a view, least": [_seconds(each.latency.least) for each in runs],
+        "latency of a view, most": [_seconds(each.latency.most) for each in runs],
+        "a document is everywhere, mean": [_seconds(each.delivery.mean) for each in runs],
+        "a document is everywhere, most": [_seconds(each.delivery.most) for each in runs],
+        "messages": [f"{each.messages:,}" for each in runs],
+        "the busiest site works": [f"{each.busiest:.1%}" for each in runs],
+    }
+    for name, (before, after) in rows.items():
+        click.echo(f"{name:<34} {before:>12} {after:>12}")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{1e3 * value:.1f} ms"
 
 
 def _plan(path: Path) -> Dissemination:

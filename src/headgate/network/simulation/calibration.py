@@ -1,0 +1,76 @@
+"""What things cost, found from what a real network did: the costs with which the simulator tells the same.
+
+Known of a real run is how long each result took from the source to its view. Two numbers are searched for on
+a grid: what a batch costs a site, whatever is in it, and what a message costs it, which is shared out evenly
+between taking, keeping and sending. What the source takes for a result, and what evaluating a view takes, is
+measured by itself, and given.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from headgate.network.simulation.fast import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from headgate.network.simulation.model import Costs, Floats, Scene
+
+_STEPS, _ROUNDS = 7, 4
+
+
+class Observed(NamedTuple):
+    """A part of a real run: its scene, and how long results took, by document and view (NaN is never).
+
+    Latency is counted from when the source had computed the document.
+    """
+
+    scene: Scene
+    latency: Floats
+
+
+def predicted(part: Observed, costs: Costs) -> Floats:
+    """Simulate a part of a run; returns what corresponds to `latency`."""
+    times = simulate(part.scene._replace(costs=costs))
+    found: Floats = times.there - times.computed[:, None]
+    return found
+
+
+def error(part: Observed, costs: Costs) -> float:
+    """Return by which part of itself the mean latency is predicted too high, or too low."""
+    known = ~np.isnan(part.latency)
+    return float(predicted(part, costs)[known].mean() / part.latency[known].mean()) - 1.0
+
+
+def calibrate(parts: Sequence[Observed], costs: Costs) -> Costs:
+    """Search for the costs of a batch and of a message that fit all parts best; the other costs stay."""
+    batches, units = (3e-4, 3e-2), (3e-6, 1e-3)
+    best = (math.inf, costs)
+    for _ in range(_ROUNDS):
+        tried = [
+            replace(costs, batch=batch, take=unit, keep=unit, send=unit)
+            for batch in _between(*batches)
+            for unit in _between(*units)
+        ]
+        best = min([best, *((_distance(parts, each), each) for each in tried)], key=lambda each: each[0])
+        batches, units = _around(batches, best[1].batch), _around(units, best[1].take)
+    return best[1]
+
+
+def _distance(parts: Iterable[Observed], costs: Costs) -> float:
+    return sum(math.log1p(error(part, costs)) ** 2 for part in parts)
+
+
+def _between(least: float, most: float) -> list[float]:
+    return [float(each) for each in np.geomspace(least, most, _STEPS)]
+
+
+def _around(bounds: tuple[float, float], at: float) -> tuple[float, float]:
+    """Narrow a range down to a third, by ratios, around a place."""
+    third = (bounds[1] / bounds[0]) ** (1 / 6)
+    return at / third, at * third

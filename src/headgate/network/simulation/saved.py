@@ -1,0 +1,53 @@
+"""A saved plan simulated, before latency was lowered and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from headgate.network.assignment import SOURCE
+from headgate.network.simulation.cities import cities_of, nine_cities, read_links
+from headgate.network.simulation.figures import figures_of
+from headgate.network.simulation.layout import layout_of_plan
+from headgate.network.simulation.model import Costs, Machines, Scene, Traffic
+from headgate.plan.running.network import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from headgate.network.simulation.figures import Figures
+    from headgate.plan.model import Plan
+
+
+def simulate_plan(
+    path: Path,
+    links_file: Path | None = None,
+    count: int | None = None,
+    documents: int = 100,
+    interval: float = 10.0,
+    slower: float = 1.0,
+) -> tuple[Figures, Figures]:
+    """Simulate both plans of a directory that `headgate plan` wrote; each site is a machine of one core."""
+    given: Mapping[str, str] = {}
+    links = nine_cities()
+    if links_file is not None:
+        links, given = read_links(links_file)
+    network = Network.open(path)
+    names, sites = network.sites.texts(), np.asarray(network.capacities.sites, np.int64)
+    if count is not None:
+        # As `headgate network local` spreads them.
+        places = {name: place % count for place, name in enumerate(sorted(set(names)))}
+        sites = np.array([places[name] for name in names], np.int64)[sites]
+        names = [f"site{place:03}" for place in range(count)]
+    large = network.costs.source_sent if network.sizes is None else network.sizes[1]
+    traffic = Traffic.of(large[None, :], np.zeros(1), documents, interval)
+    machines = Machines.own(cities_of([SOURCE, *names], links, given))
+    costs = Costs().scaled(slower)
+
+    def run(plan: Plan) -> Figures:
+        layout = layout_of_plan(plan, network.rewritings, sites, len(names))
+        return figures_of(Scene(layout, machines, links, traffic, costs))
+
+    return run(network.before), run(network.plan)

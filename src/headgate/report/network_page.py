@@ -1,0 +1,237 @@
+"""The report of a network that runs: levels, who feeds whom, who is behind, the way of one document."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from matplotlib.ticker import MaxNLocator
+
+from headgate.report import words
+from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, bare, sheet
+from headgate.report.pages import Tile, check_output, template, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+SHOWN = 12
+"""Sites, and ways of a document, that are drawn one by one."""
+FEW = 60
+"""Sites whose names are drawn."""
+
+
+class SiteRow(NamedTuple):
+    """A site, as it fares."""
+
+    name: str
+    levels: tuple[int, ...]
+    """The level of each of its views."""
+    behind: int
+    """Documents that the view which is farthest behind has not come to."""
+    links: int
+    open: int
+    """Links that stand."""
+    state: str
+    """`runs`, or what is wrong."""
+
+
+class Way(NamedTuple):
+    """How a result of one document came to a view: the sites, and when each had it, in milliseconds."""
+
+    view: str
+    stops: tuple[tuple[str, float], ...]
+
+
+class RunningNetwork(NamedTuple):
+    """A network at one moment."""
+
+    name: str
+    epoch: int
+    documents: int
+    """The last document."""
+    sites: tuple[SiteRow, ...]
+    """The source comes first."""
+    feeds: tuple[tuple[str, str, int], ...]
+    """Who feeds whom, and how many views."""
+    document: str
+    """The document whose ways are shown; empty if there is none."""
+    ways: tuple[Way, ...]
+
+
+def charts(network: RunningNetwork) -> list[Chart]:
+    """List the charts that say something."""
+    found = [feeds_chart(network), levels_chart(network)]
+    if any(site.behind for site in network.sites):
+        found.append(behind_chart(network))
+    if network.ways:
+        found.append(ways_chart(network))
+    return found
+
+
+def feeds_chart(network: RunningNetwork) -> Chart:
+    """Draw each site in the column of the mean level of its views, and lines to those that it feeds."""
+    column = {site.name: _mean(site.levels) for site in network.sites[1:]}
+    column[network.sites[0].name] = 0.0
+    rows: dict[int, list[str]] = {}
+    for name, level in sorted(column.items(), key=lambda each: (each[1], each[0])):
+        rows.setdefault(round(level), []).append(name)
+    height = {
+        name: (len(names) - 1) / 2 - place for names in rows.values() for place, name in enumerate(names)
+    }
+    tallest = max(len(names) for names in rows.values())
+    lost = {site.name for site in network.sites if site.state != "runs"}
+
+    def draw(axes: Axes) -> None:
+        most = max((count for *_, count in network.feeds), default=1)
+        for feeder, fed, count in network.feeds:
+            if feeder in column and fed in column:
+                colour = ACCENT if feeder == network.sites[0].name else PALE
+                axes.plot(
+                    [column[feeder], column[fed]], [height[feeder], height[fed]],
+                    color=colour, linewidth=0.5 + 3.0 * count / most, alpha=0.5, zorder=1,
+                )  # fmt: skip
+        for name, level in column.items():
+            colour = ACCENT if name in lost or level == 0 else MAIN
+            axes.scatter([level], [height[name]], s=60 if tallest < FEW else 14, color=colour, zorder=3,
+                         marker="X" if name in lost else "o")  # fmt: skip
+            if len(column) <= FEW:
+                axes.text(
+                    level, height[name] + 0.14, words.shorten(name, 16), ha="center", va="bottom", fontsize=9
+                )
+        axes.set_xlim(-0.4, max(column.values()) + 0.6)
+        axes.set_ylim(-tallest / 2 - 0.4, tallest / 2 + 0.4)
+        bare(axes)
+
+    caption = (
+        "Each dot is a site, in the column of the mean level of its views; a line is as wide as the number "
+        "of views that one feeds another. Crosses do not run."
+    )
+    return Chart("feeds", "Who feeds whom", caption, min(9.0, 1.2 + 0.42 * tallest), draw)
+
+
+def levels_chart(network: RunningNetwork) -> Chart:
+    """Draw how many views are on each level."""
+    counts = Counter(level for site in network.sites[1:] for level in site.levels)
+
+    def draw(axes: Axes) -> None:
+        axes.bar(list(counts), list(counts.values()), width=0.7, color=MAIN)
+        for level, count in counts.items():
+            axes.text(level, count, words.count(count), ha="center", va="bottom", color=SOFT, fontsize=9.5)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(visible=False, axis="x")
+        axes.set_xlabel("level: hops from the publisher")
+        axes.set_ylabel("views")
+
+    caption = f"Views by level. The publisher feeds the {words.count(counts[1])} views of level 1."
+    return Chart("levels", "Levels", caption, 2.8, draw)
+
+
+def behind_chart(network: RunningNetwork) -> Chart:
+    """Draw the sites that are behind the most."""
+    late = sorted((site for site in network.sites if site.behind), key=lambda site: -site.behind)[:SHOWN]
+
+    def draw(axes: Axes) -> None:
+        for place, site in enumerate(late):
+            axes.barh(place, site.behind, height=0.5, color=ACCENT if site.state != "runs" else MAIN)
+            text = f" {words.count(site.behind)} · {site.name}: {words.shorten(site.state, 60)}"
+            axes.text(site.behind, place, text, va="center", fontsize=9.5, color=INK)
+        axes.set_xlim(0, 2.2 * late[0].behind)
+        axes.set_ylim(len(late) - 0.4, -0.6)
+        bare(axes)
+
+    caption = (
+        f"Documents that the slowest view of a site has not come to, of {words.count(network.documents)}."
+    )
+    return Chart("behind", "Who is behind", caption, 0.7 + 0.34 * len(late), draw)
+
+
+def ways_chart(network: RunningNetwork) -> Chart:
+    """Draw when a document was at each site on its way to the views that got it last."""
+    slow = sorted(network.ways, key=lambda way: -way.stops[-1][1])[:SHOWN]
+
+    def draw(axes: Axes) -> None:
+        for place, way in enumerate(slow):
+            times = [time for _, time in way.stops]
+            axes.plot(times, [place] * len(times), color=PALE, linewidth=2.5, zorder=1)
+            axes.scatter(times, [place] * len(times), s=34, color=MAIN, zorder=3)
+            for turn, (site, time) in enumerate(way.stops):
+                shift = -0.3 if turn % 2 else 0.42
+                axes.text(time, place + shift, words.shorten(site, 12), ha="center", fontsize=8.5, color=SOFT)
+            axes.text(times[-1], place, f"  {words.shorten(way.view, 24)}", va="center", fontsize=9.5)
+        right = max(way.stops[-1][1] for way in slow)
+        axes.set_xlim(0, 1.25 * right)
+        axes.set_ylim(len(slow) - 0.3, -0.7)
+        axes.set_yticks([])
+        axes.set_xlabel("milliseconds since the source took it up")
+
+    caption = (
+        f"The ways of document {network.document} to the {len(slow)} views of {len(network.ways):,} that got "
+        "it last: a dot is a site that had what the next one needed."
+    )
+    return Chart("ways", "The way of one document", caption, 1.0 + 0.5 * len(slow), draw)
+
+
+def _mean(levels: Sequence[int]) -> float:
+    return sum(levels) / len(levels) if levels else 1.0
+
+
+def write_report(network: RunningNetwork, path: Path, *, title: str, command: str = "") -> None:
+    """Write a report in the format of its file's name, whole or not at all."""
+    check_output(path)
+    found = charts(network)
+    if path.suffix == ".html":
+        page = template("network_page.html.j2").render(
+            title=title,
+            sentence=sentence(network),
+            tiles=_tiles(network),
+            pictures=found,
+            rows=network.sites,
+            command=command,
+        )
+        data = page.encode("utf-8", "replace")
+    else:
+        parts = [(chart.heading, chart.height, chart.draw) for chart in found if chart.draw]
+        data = sheet(f"{title}: {sentence(network)}", parts, path.suffix[1:])
+    write_whole(data, path)
+
+
+def sentence(network: RunningNetwork) -> str:
+    """Say how it fares, in numbers."""
+    views = sum(len(site.levels) for site in network.sites[1:])
+    wrong = [site for site in network.sites if site.state != "runs"]
+    fares = f"{len(wrong):,} do not run" if wrong else "all run"
+    return (
+        f"{words.count(views)} views at {words.count(len(network.sites) - 1)} sites, of which {fares}; "
+        f"{words.count(network.documents)} documents so far."
+    )
+
+
+def _tiles(network: RunningNetwork) -> list[Tile]:
+    levels = [level for site in network.sites[1:] for level in site.levels]
+    source = network.sites[0].name
+    fed = sum(count for feeder, _, count in network.feeds if feeder == source)
+    feeds = sum(count for *_, count in network.feeds)
+    times = sorted(way.stops[-1][1] for way in network.ways)
+    found = [
+        Tile("levels", words.count(max(levels, default=0)), f"{words.count(len(levels))} views"),
+        Tile(
+            "fed by the publisher",
+            words.count(fed),
+            f"{fed / max(feeds, 1):.1%} of {words.count(feeds)} feeds",
+        ),
+        Tile("behind", words.count(max(site.behind for site in network.sites)), "documents, at most"),
+        Tile("plan", words.count(network.epoch), "changes of what sites were told"),
+    ]
+    if times:
+        found.append(
+            Tile(
+                "last document",
+                f"{times[-1]:,.1f} ms",
+                f"{times[len(times) // 2]:,.1f} ms for half of the views",
+            )
+        )
+    return found
