@@ -37,6 +37,7 @@ AREAS = (
     "xml",
     "plan",
     "plan_wan",
+    "plan_utilization",
     "kernels",
     "local",
     "statistics",

@@ -113,6 +113,10 @@ def test_names_and_sites_that_do_not_fit_are_refused() -> None:
         costs_of(rewritings_of([[], [(0,)]]), [1, 2], [1, 2], None, Placement(np.zeros(1, np.int32)))
     with pytest.raises(PlanError, match="a site is given for 'nobody', which is no subscription here"):
         Dissemination.build([HEADLINES], [NEWS], sites={"nobody": "paris"})
+    with pytest.raises(PlanError, match="give the name of a site by the id of a subscription"):
+        Dissemination.build([HEADLINES], [NEWS], sites=["paris"])  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match=r"give Link\(origin, target, delay, speed\)"):
+        Dissemination.build([HEADLINES], [NEWS], links=[("source", "headlines")])  # type: ignore[list-item]
 
 
 HEADLINES = Subscription("headlines", "//news/headline{val}", "xpath")

@@ -19,7 +19,7 @@ from headgate.plan.model import (
     same_capacities,
     scaled_capacities,
 )
-from headgate.plan.reference import within
+from headgate.plan.reference import source_within, within
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, random_plan, rewritings_of
 from tests.seeds import seeds
@@ -127,6 +127,7 @@ def test_random_plans(seed: int) -> None:
     sites = within(plan.chosen.tolist(), rewritings, costs, capacities)
     assert (not any(line.startswith("site") for line in lines)) == sites
     fits = int((plan.chosen == SOURCE).sum()) <= capacities.source_fan_out
+    assert source_within(plan.chosen.tolist(), costs, capacities) == fits
     assert (not any(line.startswith("the source") for line in lines)) == fits
     assert not any("never gets" in line for line in lines)
 

@@ -22,12 +22,13 @@ from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.rewritability import find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
-from headgate.plan.model import SOURCE, Plan, same_capacities
-from headgate.plan.placement import PUBLISHER, SOURCE_NAME, Link, Placement, links_of
+from headgate.plan.model import SOURCE, Plan
+from headgate.plan.placement import links_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
 from headgate.plan.running.network import Network, disseminate
 from headgate.plan.running.options import Option, spread
+from headgate.plan.running.placing import known_links, sites_of
 from headgate.plan.running.planner import (
     PlanInput,
     Settings,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
+    from headgate.plan.placement import Link, Placement
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
@@ -116,7 +118,7 @@ class Dissemination:
         self._plan = _living(network, settings)
         self._sites: list[int] = network.capacities.sites.tolist()
         self._site_names = dict(enumerate(network.sites.texts()))
-        self._linked = _linked(network)
+        self._linked = known_links(network)
         self._grown = False
         """Whether subscriptions came since all were compared with each other."""
         self._lost: dict[str, list[Subscription]] = {}
@@ -155,7 +157,7 @@ class Dissemination:
         filters = TextPool.build([each.filter for each in given])
         content = content_of((each.dialect for each in given), "the views")
         about = {"content": content, "carries": carries, "names": taken.settings}
-        capacities, titles = _placed(ids, sites or {}, settings)
+        capacities, titles = sites_of(ids, {} if sites is None else sites, settings)
         linked = None if links is None else links_of(links, titles.texts())
         asked = PlanInput(ids, filters, found.rows, found.bytes, capacities, titles, linked)
         made = make_network(views, asked, settings, about=about)
@@ -428,62 +430,6 @@ def _moved(change: Change) -> tuple[int, ...]:
 
 def _unfed(change: Change) -> tuple[int, ...]:
     return change.unfed
-
-
-def _placed(ids: Ids, sites: Mapping[Id, str], settings: Settings) -> tuple[Capacities, TextPool]:
-    """Give each subscription its site, and all sites the same bounds; returns the names of sites, too."""
-    known = set(ids)
-    unknown = [identity for identity in sites if identity not in known]
-    if unknown:
-        raise PlanError(f"a site is given for {unknown[0]!r}, which is no subscription here")
-    # What has no site of a name is apart from all that have one, whatever these are called.
-    keys = [(True, str(sites[each])) if each in sites else (False, str(each)) for each in ids]
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    placed = np.array([numbers[key] for key in keys], np.int32)
-    capacities = same_capacities(
-        len(keys), settings.fan_out, bandwidth=settings.bandwidth, cpu=settings.cpu, sites=placed
-    )
-    return capacities, TextPool.build([name for _, name in numbers])
-
-
-class _Linked:
-    """The links between sites and the weights of sites, by names: sites come and go."""
-
-    def __init__(self, names: dict[int, str], links: list[Link], weights: dict[str, float]) -> None:
-        self.names = names
-        self._links = links
-        self._weights = weights
-
-    def placement(self, sites: Sequence[int | None], new: Sequence[str]) -> Placement:
-        """Place views at sites; those at None, at the end, have sites of their own, with new names."""
-        first = len(sites) - len(new)
-        keys = [("new", place) if site is None else ("", site) for place, site in enumerate(sites)]
-        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-        names = [self.names[at] if not kind else new[at - first] for kind, at in numbers]
-        known = {*names, SOURCE_NAME}
-        links = [link for link in self._links if link.origin in known and link.target in known]
-        return Placement(
-            np.array([numbers[key] for key in keys], np.int32),
-            links_of(links, names) if links else None,
-            np.array([self._weights.get(name, 1.0) for name in names]) if self._weights else None,
-        )
-
-
-def _linked(network: Network) -> _Linked:
-    names = dict(enumerate(network.sites.texts()))
-    called = {**names, PUBLISHER: SOURCE_NAME}
-    links: dict[tuple[str, str], Link] = {}
-    if network.links is not None:
-        for origin, target, delay, speed in zip(*(each.tolist() for each in network.links), strict=True):
-            link = Link(called[origin], called[target], _given(delay), _given(speed))
-            links.setdefault(link[:2], link)
-    heavy = [] if network.weights is None else network.weights.tolist()
-    weights = dict(zip(names.values(), heavy, strict=False))
-    return _Linked(names, list(links.values()), weights)
-
-
-def _given(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 def settings_of(given: object) -> Settings:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.errors import MachineError
@@ -18,7 +19,6 @@ from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.server import make_place
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import TracebackType
     from typing import Self
 
@@ -131,7 +131,6 @@ def _end(pid: int, how: int) -> None:
     except ProcessLookupError:
         return
     deadline = time.monotonic() + _PATIENCE
-    # Its parent reaps it; until then it is there, as a zombie.
     while _runs(pid):
         if time.monotonic() > deadline:
             raise MachineError(f"process {pid} does not end")
@@ -139,8 +138,5 @@ def _end(pid: int, how: int) -> None:
 
 
 def _runs(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # noqa: PTH123
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    """Tell whether anything of a process is there: its first thread may be gone before the others."""
+    return Path(f"/proc/{pid}").exists()

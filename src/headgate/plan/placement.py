@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.core.arguments import told
 from headgate.core.ranks import double
 from headgate.errors import PlanError
 
@@ -111,8 +112,10 @@ def links_of(given: Iterable[Link], names: Sequence[str]) -> Links:
     )
 
 
-def check_link(link: Link) -> None:
+def check_link(link: object) -> None:
     """Refuse what is no link."""
+    if not isinstance(link, Link) or not all(isinstance(name, str) for name in link[:2]):
+        raise PlanError(f"a link is {told(link)}: give Link(origin, target, delay, speed), by names of sites")
     if link.origin == link.target:
         raise PlanError(f"a link leads from {link.origin!r} to itself: what stays at a site takes none")
     if link.target == SOURCE_NAME:

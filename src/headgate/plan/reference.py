@@ -218,17 +218,21 @@ def within(chosen: list[int], rewritings: Rewritings, costs: Costs, capacities: 
             bandwidth[site] += costs.sent[place]
             cpu[site] += costs.sending[place]
     near = 1 + 1e-9
-    direct = [view for view, number in enumerate(chosen) if number == SOURCE]
-    if (
-        len(direct) > capacities.source_fan_out * near
-        or math.fsum(costs.source_sent[direct]) > capacities.source_bandwidth * near
-        or math.fsum(costs.source_sending[direct]) > capacities.source_cpu * near
-    ):
-        return False
     return bool(
         (fan_out <= capacities.fan_out * near).all()
         and (bandwidth <= capacities.bandwidth * near).all()
         and (cpu <= capacities.cpu * near).all()
+    )
+
+
+def source_within(chosen: list[int], costs: Costs, capacities: Capacities) -> bool:
+    """Tell whether the source has to bear no more than it can."""
+    direct = [view for view, number in enumerate(chosen) if number == SOURCE]
+    near = 1 + 1e-9
+    return (
+        len(direct) <= capacities.source_fan_out * near
+        and math.fsum(costs.source_sent[direct]) <= capacities.source_bandwidth * near
+        and math.fsum(costs.source_sending[direct]) <= capacities.source_cpu * near
     )
 
 
@@ -265,7 +269,8 @@ def loga_by_the_letter(
             others = [*range(rewritings.offsets[view], rewritings.offsets[view + 1])]
             for other in [*others, SOURCE] if to_source else others:
                 chosen[view] = other
-                if within(chosen, rewritings, costs, capacities) and cost() < least:
+                free = within(chosen, rewritings, costs, capacities)
+                if free and source_within(chosen, costs, capacities) and cost() < least:
                     least, best = cost(), other
                 chosen[view] = current
             if best is not None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("headgate.service")
 FORMAT = "headgate service data, format 1\n"
 _TENANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_PATIENCE = 1.0
+"""Seconds that another process has to let the data go."""
 _LOOK = 2.0
 """Seconds between looks at how much of the disk is free."""
 
@@ -249,11 +251,17 @@ def _take(data: Path) -> int:
         lock = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StorageError(f"{data} cannot be used: {error.strerror}") from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise StorageError(
-            f"{data} is used by another process: stop that one, or give another directory"
-        ) from None
-    return lock
+    # Of a process that was killed a thread may be there a moment longer.
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() < deadline:
+                time.sleep(0.02)
+                continue
+            os.close(lock)
+            raise StorageError(
+                f"{data} is used by another process: stop that one, or give another directory"
+            ) from None
+        return lock
