@@ -86,18 +86,23 @@ class Link:
         self._wanted = wanted
         self._take = take
         self._client = AsyncClient(neighbour.address, key=neighbour.key, retries=Retries(1), timeout=10.0)
+        self._acknowledging: asyncio.Future[None] | None = None
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
         """End it."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await self._end()
         await self._client.close()
+
+    async def _end(self) -> None:
+        tasks = [self._task, *([] if self._acknowledging is None else [self._acknowledging])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def leave(self) -> None:
         """End it for good: the other site need not keep anything for this one."""
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await self._end()
         # The other one may be gone, or never have known of this one.
         with contextlib.suppress(ServiceError):
             await self._client.send(asking.delete_subscription(self._own))
@@ -133,8 +138,14 @@ class Link:
             await self._give(delivery.event)
             self.cursor = delivery.cursor
             if time.monotonic() - acknowledged > _ACKNOWLEDGE:
-                await client.acknowledge(self._own, delivery.cursor)
+                # Beside the stream: what comes next does not wait for it.
+                self._acknowledging = asyncio.ensure_future(self._acknowledge(delivery.cursor))
                 acknowledged = time.monotonic()
+
+    async def _acknowledge(self, cursor: int) -> None:
+        # It moves what the other site need not keep; the next one says the same.
+        with contextlib.suppress(ServiceError):
+            await self._client.acknowledge(self._own, cursor)
 
     async def _locate(self, wanted: Mapping[Id, int]) -> Located:
         said = {"site": self._own, "views": list(wanted.items()), "protocol": PROTOCOL}
