@@ -279,7 +279,7 @@ def topic(number: int) -> Pattern:
 
     >>> from headgate.xml.language.printing import print_pattern
     >>> print_pattern(topic(0)), print_pattern(topic(12))
-    ('//item{cont}', '//text{cont}')
+    ('//item', '//address')
     """
     label = _POPULAR[number]
     returned = (CONT,) if label in CHILDREN else (VAL,)
