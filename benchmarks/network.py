@@ -32,7 +32,7 @@ from headgate.network.watch import watch
 from headgate.workloads.xml.xmark import XMark
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from headgate.core.event import Id
     from headgate.network.site import SiteStatus
@@ -131,9 +131,8 @@ class _Network:
         )
         return {name: each for name, each in found.items() if each is not None}
 
-    async def kept(self) -> dict[tuple[Id, int], list[bytes]]:
-        """Read what all sites have kept, but for the source."""
-        found: dict[tuple[Id, int], list[bytes]] = {}
+    async def results(self) -> AsyncIterator[_Data]:
+        """Read the results that all sites have kept, but for the source."""
         for name, site in self.local.neighbours().items():
             if name == SOURCE:
                 continue
@@ -144,8 +143,13 @@ class _Network:
                     after = page.next
                     for item in page.items:
                         if item.event.type == RESULT:
-                            data = msgspec.json.decode(item.event.data, type=_Data)
-                            found.setdefault((data.view, data.document), []).append(bytes(data.result))
+                            yield msgspec.json.decode(item.event.data, type=_Data)
+
+    async def kept(self) -> dict[tuple[Id, int], list[bytes]]:
+        """Collect what sites have kept of each view and document."""
+        found: dict[tuple[Id, int], list[bytes]] = {}
+        async for data in self.results():
+            found.setdefault((data.view, data.document), []).append(bytes(data.result))
         return found
 
 
@@ -294,21 +298,11 @@ async def _one_by_one(network: _Network, world: World, size: Size) -> list[Resul
 
 async def _times(network: _Network, first: int) -> list[float]:
     """Return how long each hop took, in microseconds, for documents after one."""
-    found = []
-    for name, site in network.local.neighbours().items():
-        if name == SOURCE:
-            continue
-        async with AsyncClient(site.address, key=site.key) as client:
-            after: str | None = "0"
-            while after is not None:
-                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
-                after = page.next
-                for item in page.items:
-                    if item.event.type == RESULT:
-                        data = msgspec.json.decode(item.event.data, type=_Data)
-                        if data.document > first and len(data.path) > 1:
-                            found.append(data.path[-1][1] - data.path[-2][1])
-    return found
+    return [
+        data.path[-1][1] - data.path[-2][1]
+        async for data in network.results()
+        if data.document > first and len(data.path) > 1
+    ]
 
 
 async def _alone(size: Size, place: Path, world: World, before: Sequence[Result]) -> list[Result]:

@@ -10,7 +10,7 @@ import click
 
 from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option
-from headgate.errors import MachineError
+from headgate.errors import MachineError, StorageError
 from headgate.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def add_key(data: Path, tenant: str, scopes: tuple[str, ...], note: str) -> None
         _, text = keys.add(tenant, scopes, note=note)
         click.echo(text)
 
-    _with_keys(data, made)
+    # The first key may be made before the service runs.
+    _with_keys(data, made, make=True)
 
 
 @key.command("list")
@@ -183,11 +184,13 @@ def quotas(data: Path, tenant: str, *, clear: bool, as_json: bool, **said: Any) 
     _with_keys(data, done)
 
 
-def _with_keys(data: Path, do: Callable[[Any], None]) -> None:
+def _with_keys(data: Path, do: Callable[[Any], None], *, make: bool = False) -> None:
     need_service()
     from headgate.service.security.keys import Keys
     from headgate.service.server import make_place
 
+    if not make and not data.is_dir():
+        raise StorageError(f"{data} does not exist: give the directory that `headgate serve` was given")
     make_place(data)
     keys = Keys(data)
     try:

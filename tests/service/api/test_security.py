@@ -153,6 +153,9 @@ def test_quotas(keyed: Keyed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     # A filter that is there stays, and with it the leave to have it.
     assert set_quotas("--no-unindexed", "--events-a-second", "2") == {"events_a_second": 2.0}
     wait_for({"unindexed": True, "events_a_second": 2.0})
+    missing = command("service", "quotas", "--data", place / "nowhere", "--subscriptions", "5")
+    assert "nowhere does not exist: give the directory that `headgate serve` was given" in missing.complaint
+    assert not (place / "nowhere").exists()
     refused = command("service", "quotas", "--data", place, "--tenant", "two", "--subscriptions", "0")
     assert refused.complaint == "subscriptions is 0: give a number above 0, or leave it out"
     told = command("service", "quotas", "--data", place, "--tenant", "two").out
