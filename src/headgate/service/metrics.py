@@ -26,25 +26,26 @@ if TYPE_CHECKING:
 WAYS = ("pull", "server-sent events", "WebSocket", "webhook")
 """How deliveries are made, as they are counted."""
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds up to which requests are counted together."""
 
 
 class Times:
     """How long something took: counts by bounds, as a histogram has them."""
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(_BOUNDS) + 1)
+        self.counts = [0] * (len(BOUNDS) + 1)
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
         """Count one."""
-        self.counts[bisect_left(_BOUNDS, seconds)] += 1
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds
 
     def buckets(self) -> list[tuple[str, float]]:
         """Return the counts up to each bound."""
         found, running = [], 0
-        for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
+        for bound, count in zip((*map(str, BOUNDS), "+Inf"), self.counts, strict=True):
             running += count
             found.append((bound, float(running)))
         return found

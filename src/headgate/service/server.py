@@ -169,6 +169,7 @@ class Server:
 
     def end_listeners(self) -> None:
         """Have all who listen be told that the service stops; they would hold it up."""
+        self.more.end_listeners()
         for dispatcher in self.dispatchers.values():
             dispatcher.end_listeners()
 

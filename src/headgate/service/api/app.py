@@ -66,7 +66,8 @@ def make_app(server: Server) -> Starlette:
             Route(each.path, _endpoint(server, each), methods=[each.method], name=each.name)
             for each in (*OPERATIONS, *server.more.operations)
         ]
-        + [WebSocketRoute("/v1/consumers/{id}/socket", socket_of(server), name="socket")],
+        + [WebSocketRoute("/v1/consumers/{id}/socket", socket_of(server), name="socket")]
+        + [*server.more.routes(server)],
         exception_handlers={404: _not_found, 405: _not_found, Exception: _failed},
         lifespan=lifespan,
     )

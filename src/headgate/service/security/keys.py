@@ -135,9 +135,15 @@ class Keys:
         if prefix != _PREFIX or found is None or not hmac.compare_digest(found[1], _hash(secret)):
             raise Problem("the key is not known here", 401)
         key = found[0]
-        if key.expires is not None and key.expires <= time.time_ns() // 1_000:
+        if _has_expired(key):
             raise Problem("the key has expired: ask for another one", 401)
         return key
+
+    def get(self, identity: str) -> Key | None:
+        """Return a key by its id, if it counts."""
+        self._read()
+        found = self._seen.get(identity)
+        return None if found is None or _has_expired(found[0]) else found[0]
 
     def keep_quotas(self, tenant: str, quotas: Quotas) -> None:
         """Keep the quotas of a tenant; a service that runs takes them with its next request."""
@@ -167,6 +173,10 @@ def check_scope(key: Key, scope: str) -> None:
     """Refuse what a key does not allow."""
     if not key.allows(scope):
         raise Forbidden(f"the key has no scope {scope!r}: it has {', '.join(sorted(key.scopes))}")
+
+
+def _has_expired(key: Key) -> bool:
+    return key.expires is not None and key.expires <= time.time_ns() // 1_000
 
 
 def _hash(secret: str) -> bytes:

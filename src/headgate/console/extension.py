@@ -1,0 +1,193 @@
+"""The console as part of a server: its routes, its sessions, and the history that charts begin with."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from headgate.console import assets
+from headgate.console.guard import HEADERS, SAFE, check_host, check_origin
+from headgate.console.history import Histories
+from headgate.console.pages import (  # noqa: F401 -- they are the pages
+    consumers,
+    events,
+    graph,
+    network,
+    now,
+    settings,
+    signing,
+    subscriptions,
+    what_if,
+)
+from headgate.console.session import COOKIE, Sessions
+from headgate.console.templates import render
+from headgate.console.view import HTML, PAGES, View, read_form
+from headgate.errors import HeadgateError
+from headgate.service.api.app import read_body
+from headgate.service.extension import Extension
+from headgate.service.problems import Forbidden, Problem, problem_of
+from headgate.service.security.keys import EVERYBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+    from starlette.routing import BaseRoute
+
+    from headgate.console.session import Session
+    from headgate.console.view import Page
+    from headgate.network.assignment import Neighbour
+    from headgate.service.security.keys import Key
+    from headgate.service.server import Server
+
+_LOG = logging.getLogger("headgate.console")
+_FORM = 1 << 20
+"""Bytes that a form may have."""
+SIGN_IN = "/console/sign-in"
+
+
+class Console(Extension):
+    """Pages for people, in a server."""
+
+    server: Server
+
+    def __init__(self, sites: Mapping[str, Neighbour] | None = None) -> None:
+        self.sessions = Sessions()
+        self.histories = Histories()
+        self.sites = sites or {}
+        """The network whose sites are shown."""
+        self._sampling: asyncio.Task[None] | None = None
+
+    def routes(self, server: Server) -> list[BaseRoute]:
+        """List the console's routes."""
+        self.server = server
+        return [
+            Route("/", _home, methods=["GET"]),
+            Route("/console", _home, methods=["GET"]),
+            Route("/console/", _home, methods=["GET"]),
+            Route(f"{assets.PREFIX}/{{digest}}/{{name}}", _asset, methods=["GET"]),
+            *(Route(each.path, self._endpoint(each), methods=[each.method]) for each in PAGES),
+            Route("/console/{rest:path}", self._nothing, methods=["GET"]),
+        ]
+
+    async def start(self, server: Server) -> None:
+        """Begin to note how much comes."""
+        self._sampling = asyncio.get_running_loop().create_task(self.histories.sample(server))
+
+    async def close(self) -> None:
+        """End it."""
+        if self._sampling is not None:
+            self._sampling.cancel()
+
+    def end_listeners(self) -> None:
+        """Have pages that listen be told that the service stops."""
+        self.histories.close()
+
+    # Requests
+
+    def _endpoint(self, asked: Page) -> Any:
+        async def endpoint(request: Request) -> Response:
+            try:
+                response = await self._answer(asked, request)
+            except HeadgateError as error:
+                response = await self._refusal(request, error)
+            except ClientDisconnect:
+                response = Response(status_code=499)
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
+            return response
+
+        return endpoint
+
+    async def _answer(self, asked: Page, request: Request) -> Response:
+        server = self.server
+        check_host(request, server.settings.host, keys=len(server.keys) > 0)
+        changing = request.method not in SAFE
+        if changing:
+            check_origin(request)
+        cookie = request.cookies.get(COOKIE)
+        session, key = self._who(cookie)
+        fresh = None
+        if key is None and not asked.public:
+            return _sign_in(request)
+        if session is None:
+            session, fresh = self.sessions.begin(None)
+        elif cookie is not None and not changing:
+            fresh = self.sessions.rotate(cookie)
+        form = read_form(await read_body(request, server, _FORM)) if changing else {}
+        # A form of somebody who is not signed in is that of the key, which says all by itself.
+        if changing and not asked.public and not session.has_token(form.get("token", "")):
+            raise Forbidden("the form is not one of this session: load the page again")
+        who = key or EVERYBODY
+        tenant: Any = await server.tenant(who.tenant) if key is not None else None
+        response = await asked.handler(View(self, request, session, who, tenant, form))
+        if fresh is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
+            self.give_cookie(response, fresh)
+        return response
+
+    def _who(self, cookie: str | None) -> tuple[Session | None, Key | None]:
+        """Return the session, and the key that it has now; without keys everybody has one."""
+        session, keys = self.sessions.find(cookie), self.server.keys
+        if not len(keys):
+            return session, EVERYBODY
+        if session is None or session.key is None:
+            return session, None
+        key = keys.get(session.key)
+        if key is None:
+            self.sessions.end(cookie)
+            return None, None
+        return session, key
+
+    def give_cookie(self, response: Response, cookie: str) -> None:
+        """Have the browser keep a session's cookie, or forget it if it is empty."""
+        response.set_cookie(
+            COOKIE,
+            cookie,
+            max_age=None if cookie else 0,
+            path="/console",
+            httponly=True,
+            samesite="lax",
+            secure=self.server.settings.certificate is not None,
+        )
+
+    async def _refusal(self, request: Request, error: HeadgateError) -> Response:
+        found = problem_of(error)
+        session, key = self._who(request.cookies.get(COOKIE))
+        values: dict[str, Any] = {"error": found, "signed_in": key is not None, "address": request.url.path}
+        if request.headers.get("hx-request") == "true":
+            # Parts of a page say what is wrong in their place.
+            return Response(render("refusal_part.html.j2", **values), 200, found.headers, HTML)
+        del session
+        return Response(render("refusal.html.j2", **values), found.status, found.headers, HTML)
+
+    async def _nothing(self, request: Request) -> Response:
+        error = Problem(f"the console has no page {request.url.path}", 404)
+        response = await self._refusal(request, error)
+        response.headers.update(HEADERS)
+        return response
+
+
+def _sign_in(request: Request) -> Response:
+    place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    target = f"{SIGN_IN}?next={quote(place, safe='/')}"
+    if request.headers.get("hx-request") == "true":
+        return Response(status_code=204, headers={"HX-Redirect": SIGN_IN})
+    return RedirectResponse(target, 303)
+
+
+async def _home(request: Request) -> Response:
+    del request
+    return RedirectResponse("/console/now", 307, {"Cache-Control": "no-store"})
+
+
+async def _asset(request: Request) -> Response:
+    try:
+        return assets.answer(request.path_params["name"], request.headers.get("accept-encoding", ""))
+    except HeadgateError as error:
+        return Response(str(error), 404, media_type="text/plain")

@@ -1,0 +1,148 @@
+"""What came in the last minutes, second by second, and the pages that wait for the next second."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.service.metrics import BOUNDS, WAYS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from headgate.service.server import Server
+    from headgate.service.tenant.tenant import Tenant
+
+_LOG = logging.getLogger("headgate.console")
+KEPT = 600
+"""Seconds that are kept."""
+_PUBLISH = "publish"
+
+
+class Sample(NamedTuple):
+    """One second of a tenant."""
+
+    time: int
+    """Seconds since 1970."""
+    events: int
+    matches: int
+    deliveries: int
+    half: float | None
+    """Milliseconds in which half of the requests that published were answered; None if there was none."""
+    most: float | None
+    """Milliseconds in which 99 of 100 were."""
+    lag: int
+    """Events that the consumer furthest behind has not acknowledged."""
+    waiting: int
+    """Bytes of events that are not on disk yet."""
+
+
+@dataclass
+class _Before:
+    """The counts of the second before."""
+
+    events: int = 0
+    matches: int = 0
+    deliveries: int = 0
+    times: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
+
+
+class History:
+    """The last minutes of one tenant."""
+
+    def __init__(self) -> None:
+        self.samples: deque[Sample] = deque(maxlen=KEPT)
+        self._before: _Before | None = None
+        self._told = asyncio.Condition()
+        self._closed = False
+
+    async def note(self, server: Server, tenant: Tenant) -> None:
+        """Note what came since the last time, and tell who waits."""
+        counts, dispatcher = tenant.counters, server.dispatchers[tenant.name]
+        times = counts.times.get(_PUBLISH)
+        now = _Before(
+            counts.events,
+            counts.matches,
+            sum(dispatcher.counts[way] for way in WAYS),
+            list(times.counts) if times is not None else _Before().times,
+        )
+        before = self._before or now
+        self._before = now
+        spent = [new - old for new, old in zip(now.times, before.times, strict=True)]
+        cursors = [state.cursor for state in dispatcher.states.values()]
+        self.samples.append(
+            Sample(
+                int(time.time()),
+                now.events - before.events,
+                now.matches - before.matches,
+                now.deliveries - before.deliveries,
+                quantile(spent, 0.5),
+                quantile(spent, 0.99),
+                max(0, tenant.position - min(cursors)) if cursors else 0,
+                tenant.waiting,
+            )
+        )
+        async with self._told:
+            self._told.notify_all()
+
+    async def close(self) -> None:
+        """Have who waits end."""
+        self._closed = True
+        async with self._told:
+            self._told.notify_all()
+
+    async def follow(self) -> AsyncIterator[Sample]:
+        """Give each second as it comes, until the service stops."""
+        while not self._closed:
+            async with self._told:
+                await self._told.wait()
+            if self.samples and not self._closed:
+                yield self.samples[-1]
+
+
+def quantile(counts: list[int], part: float) -> float | None:
+    """Estimate in how many milliseconds a part of requests was answered, from counts by bounds.
+
+    >>> quantile([0] * 14, 0.5), quantile([10] + [0] * 13, 0.5)
+    (None, 0.5)
+    """
+    total = sum(counts)
+    if not total:
+        return None
+    wanted, seen, low = part * total, 0, 0.0
+    for count, bound in zip(counts, (*BOUNDS, BOUNDS[-1]), strict=True):
+        if count and seen + count >= wanted:
+            return round(1_000 * (low + (bound - low) * (wanted - seen) / count), 3)
+        seen, low = seen + count, bound
+    return 1_000 * low
+
+
+class Histories:
+    """Those of all tenants that are open."""
+
+    def __init__(self) -> None:
+        self._by_tenant: dict[str, History] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def of(self, tenant: str) -> History:
+        """Return that of a tenant."""
+        if tenant not in self._by_tenant:
+            self._by_tenant[tenant] = History()
+        return self._by_tenant[tenant]
+
+    async def sample(self, server: Server) -> None:
+        """Note each second of each tenant."""
+        while True:
+            await asyncio.sleep(1.0 - time.time() % 1.0)
+            for name, tenant in list(server.tenants.items()):
+                if name in server.dispatchers:
+                    await self.of(name).note(server, tenant)
+
+    def close(self) -> None:
+        """Have who waits end."""
+        for history in self._by_tenant.values():
+            self._closing.add(asyncio.get_running_loop().create_task(history.close()))
