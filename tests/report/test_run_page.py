@@ -103,7 +103,7 @@ def test_pictures_are_xml_and_always_the_same(page: RunPage) -> None:
     for first, second in zip(run_page.charts(page), run_page.charts(page), strict=True):
         assert first.svg == second.svg
         assert ET.fromstring(first.svg or "").tag.endswith("svg")
-        assert "var(--main, #1f7a8c)" in (first.svg or "")
+        assert "var(--series-1, #1f7a8c)" in (first.svg or "")
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_the_slowest_task_is_drawn_and_named() -> None:
     chart = run_pictures.tasks(replace(BARE, stages=(Stage("match", 0, 1.5, tasks),)))
     assert "its slowest task took 1.5 s, 15.0 times as long as the one in the middle" in chart.caption
     assert "1.5 s" in svg_texts(chart.svg or "")
-    assert "var(--accent, #d1603d)" in (chart.svg or "")
+    assert "var(--series-3, #c44f2b)" in (chart.svg or "")
 
 
 def test_long_streams_are_cut_into_slices() -> None:

@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 # Hexadecimal colour in the drawing -> CSS variable in the page.
-INK, SOFT, GRID, MAIN, PALE, ACCENT = "#1c2733", "#5b6b7b", "#dfe5ea", "#1f7a8c", "#a9cdd5", "#d1603d"
+INK, SOFT, GRID, MAIN, PALE, ACCENT = "#16202b", "#526070", "#dce2e8", "#1f7a8c", "#a9cdd5", "#c44f2b"
 _VARIABLES = {
-    INK: "--ink", SOFT: "--soft", GRID: "--grid", MAIN: "--main", PALE: "--pale", ACCENT: "--accent",
+    INK: "--ink", SOFT: "--ink-soft", GRID: "--line",
+    MAIN: "--series-1", PALE: "--series-2", ACCENT: "--series-3",
 }  # fmt: skip
 _COLOURS = re.compile("|".join(_VARIABLES))
 STYLE: dict[Any, object] = {

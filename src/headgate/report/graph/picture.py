@@ -57,7 +57,7 @@ def inline(view: View, outline: Outline, journey: Journey | None) -> str:
     """Draw a graph as an SVG element for a page, whose colours it takes; the page says the rest."""
     text = _svg(view, outline, journey, None, transparent=True)
     page = adapt(text, _NAME, "The graph as boxes and links")
-    return re.sub(r"<[^>]*>", lambda tag: tag[0].replace(CARD, f"var(--card, {CARD})"), page)
+    return re.sub(r"<[^>]*>", lambda tag: tag[0].replace(CARD, f"var(--panel, {CARD})"), page)
 
 
 def _svg(
