@@ -52,11 +52,16 @@ def serve(asked: ServiceSettings) -> None:
       curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
     """
     need_service()
+    from headgate.console.extension import Console
     from headgate.service.running import Running, set_up_log
 
     set_up_log(asked.log)
-    running = Running(asked)
-    running.run(lambda address: click.echo(f"headgate serves at {address}", err=True))
+    running = Running(asked, Console())
+    running.run(
+        lambda address: click.echo(
+            f"headgate serves at {address}, its console at {address}/console", err=True
+        )
+    )
 
 
 @cli.group()

@@ -47,7 +47,9 @@ class Asked:
             parts.append(f"-X {self.method}")
         parts.append(f'-H "Authorization: Bearer ${_KEY}"')
         if self.body is not None:
-            parts.append(f"-H 'Content-Type: {JSON}' -d {shlex.quote(msgspec.json.encode(self.body).decode())}")
+            parts.append(
+                f"-H 'Content-Type: {JSON}' -d {shlex.quote(msgspec.json.encode(self.body).decode())}"
+            )
         parts.append(shlex.quote(address + self.path))
         return " ".join(parts)
 

@@ -158,12 +158,11 @@ class Console(Extension):
 
     async def _refusal(self, request: Request, error: HeadgateError) -> Response:
         found = problem_of(error)
-        session, key = self._who(request.cookies.get(COOKIE))
+        _, key = self._who(request.cookies.get(COOKIE))
         values: dict[str, Any] = {"error": found, "signed_in": key is not None, "address": request.url.path}
         if request.headers.get("hx-request") == "true":
             # Parts of a page say what is wrong in their place.
             return Response(render("refusal_part.html.j2", **values), 200, found.headers, HTML)
-        del session
         return Response(render("refusal.html.j2", **values), found.status, found.headers, HTML)
 
     async def _nothing(self, request: Request) -> Response:

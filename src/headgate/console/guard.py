@@ -1,9 +1,9 @@
 """What is checked before a page is made, and what browsers are told about it.
 
-    host      without keys, only names of this machine: another name may lead here from a page elsewhere
-    origin    what changes anything comes from a page of this console
-    token     and carries the token of its session
-    headers   scripts and styles from here alone, no frames, nothing kept by caches
+host      without keys, only names of this machine: another name may lead here from a page elsewhere
+origin    what changes anything comes from a page of this console
+token     and carries the token of its session
+headers   scripts and styles from here alone, no frames, nothing kept by caches
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A request for a page: who asks, what the form says, and how the answer is made.
 
-    page("GET", "/console/now")     makes a function one of the console's pages
-    view.ask("info")                asks an operation of the API with the session's key
-    view.shown("now.html.j2", …)    makes the page
-    view.went(path, "…")            sends the browser on, and tells there what was done
+page("GET", "/console/now")     makes a function one of the console's pages
+view.ask("info")                asks an operation of the API with the session's key
+view.shown("now.html.j2", …)    makes the page
+view.went(path, "…")            sends the browser on, and tells there what was done
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class View:
             raise Problem(f"{name} is {given!r}: give a whole number", 400)
         return int(given)
 
-    def shown(self, template: str, *, status: int = 200, copy: Asked | None = None, **values: Any) -> Response:
+    def shown(
+        self, template: str, *, status: int = 200, copy: Asked | None = None, **values: Any
+    ) -> Response:
         """Make a page; `copy` is the request that people may take with them."""
         messages = list(self.session.messages)
         self.session.messages.clear()
