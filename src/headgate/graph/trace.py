@@ -67,10 +67,9 @@ def hung_at(view: View, vertex: int) -> NDArray[np.int64]:
     """Find the vertices of the subscriptions that hang at a node."""
     children = np.array(view.children(vertex), np.int64)
     found: NDArray[np.int64] = children[kinds_of(view)[children] == SUBSCRIPTION]
-    if view.later is None:
-        return found
-    place = found - view.arrays.roots
-    found = found[view.serving[place >> 6] >> (place & 63).astype(np.uint64) & np.uint64(1) > 0]
+    if view.later is not None:
+        place = found - view.arrays.roots
+        found = found[view.serving[place >> 6] >> (place & 63).astype(np.uint64) & np.uint64(1) > 0]
     return found
 
 
