@@ -114,18 +114,27 @@ def check_filter(text: str, wanted: FilterSettings, events: Sequence[Event] = ()
     >>> check_filter("age >", FilterSettings()).place
     5
     """
+    return check_filters([text], wanted, events)[0]
+
+
+def check_filters(
+    texts: Sequence[str], wanted: FilterSettings, events: Sequence[Event] = ()
+) -> list[FilterCheck]:
+    """Check filters that are in no table, in their order."""
     contents = choose(wanted, ["the request"], {wanted.dialect}, _no_sample)
-    line = msgspec.json.encode({ID: "0", "filter": text})
-    batches = compile_batches(batches_of([("", line, None)]), contents.writers, dialect=wanted.dialect)
+    lines = [msgspec.json.encode({ID: place, "filter": text}) for place, text in enumerate(texts)]
+    batches = compile_batches(
+        batches_of([("", line, None) for line in lines]), contents.writers, dialect=wanted.dialect
+    )
     compiled = pa.Table.from_batches(batches, COMPILED)
     numbered = number_rows(compiled, Format.JSONL)
     refused = refused_rows(numbered.refused)
-    if refused:
-        return refused[0]
     filters = take_filters(compiled, numbered, contents)
-    named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, "0")]
+    named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, int(each)) for each in filters.ids]
     given = Filed([], named, filters.programs, filters.texts.texts())
-    return check_compiled(contents, given, events, NameSettings.of(vars(wanted)).mark)[0]
+    good = check_compiled(contents, given, events, NameSettings.of(vars(wanted)).mark)
+    by_place = {int(str(each.id)): each for each in (*good, *refused)}
+    return [by_place[place] for place in range(len(texts))]
 
 
 def _no_sample(path: str) -> Any:

@@ -26,6 +26,7 @@ from headgate.console.pages import (  # noqa: F401 -- they are the pages
     what_if,
 )
 from headgate.console.session import COOKIE, Sessions
+from headgate.console.survey import Surveys
 from headgate.console.templates import render
 from headgate.console.view import HTML, PAGES, View, read_form
 from headgate.errors import HeadgateError
@@ -60,6 +61,7 @@ class Console(Extension):
     def __init__(self, sites: Mapping[str, Neighbour] | None = None) -> None:
         self.sessions = Sessions()
         self.histories = Histories()
+        self.surveys = Surveys()
         self.sites = sites or {}
         """The network whose sites are shown."""
         self._sampling: asyncio.Task[None] | None = None

@@ -1,1 +1,263 @@
-"""…"""
+"""Subscriptions: found, sorted, made and changed with what a filter is worth beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from headgate.console.asking import Asked
+from headgate.console.survey import EVENTS, MOST
+from headgate.console.view import View, page, place_of
+from headgate.contents.registry import kinds
+from headgate.core.subscription import SQL
+from headgate.errors import HeadgateError
+from headgate.service.problems import NotFound, Problem, problem_of
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+_PAGE = 50
+_TRIED = 1_000
+"""Events that a filter is tried over while it is written."""
+_SORTS = {"id": "by id", "newest": "newest first", "most": "most matches", "least": "fewest matches"}
+_WHICH = {
+    "": "All",
+    "never": "Never matched",
+    "always": "Matched everything",
+    "cost": "Cost most",
+}
+FIELDS = ("filter", "dialect", "consumer", "score", "node", "weights", "expires", "limit", "metadata", "sink")
+_AS_JSON = ("weights", "limit", "metadata", "filters", "types", "config")
+
+
+def dialects() -> list[str]:
+    """List the dialects of filters that there are."""
+    return [dialect for kind in kinds().values() for dialect in kind.dialects]
+
+
+@page("GET", "/console/subscriptions")
+async def subscriptions(view: View) -> Response:
+    """List subscriptions."""
+    search, sort = view.query.get("search", ""), view.query.get("sort", "id")
+    which, consumer = view.query.get("which", ""), view.query.get("consumer", "")
+    if sort not in _SORTS or which not in _WHICH:
+        raise Problem(f"there is no order {sort!r} or choice {which!r}: choose from the page", 400)
+    values: dict[str, Any] = {
+        "search": search,
+        "sort": sort,
+        "which": which,
+        "consumer": consumer,
+        "sorts": _SORTS,
+        "choices": _WHICH,
+        "in_all": len(view.tenant.names),
+        "events": view.tenant.counters.events,
+    }
+    if which == "cost":
+        survey = view.console.surveys.of(view.tenant, again="again" in view.query)
+        values |= {"survey": survey, "most": MOST, "tried": EVENTS}
+        template = "survey_part.html.j2" if view.in_part else "subscriptions.html.j2"
+        return _list(view, template, **values, found=None, copy=None)
+    query = {
+        "limit": _PAGE,
+        "after": view.query.get("after") or None,
+        "search": search or None,
+        "consumer": consumer or None,
+        "sort": None if sort == "id" else sort,
+        "matched": which or None,
+    }
+    found = await view.ask("list_subscriptions", query=query)
+    template = "subscription_rows.html.j2" if view.in_part else "subscriptions.html.j2"
+    return _list(view, template, **values, found=found, survey=None, copy=view.asked[-1])
+
+
+def _list(view: View, template: str, *, copy: Asked | None, **values: Any) -> Response:
+    return view.part(template, **values) if view.in_part else view.shown(template, copy=copy, **values)
+
+
+# One of them
+
+
+@page("GET", "/console/subscriptions/new")
+async def new(view: View) -> Response:
+    """Show the form for a new one; it may be filled in by a link."""
+    said = {name: view.query[name] for name in ("id", *FIELDS) if name in view.query}
+    return _edit(view, None, {"filter": "", "dialect": SQL, **said})
+
+
+@page("POST", "/console/subscriptions/check")
+async def check(view: View) -> Response:
+    """Say what a filter is worth, while it is written."""
+    text, dialect = view.form.get("filter", ""), view.form.get("dialect", SQL)
+    if not text.strip():
+        return view.part("check.html.j2", report=None, text="")
+    answer = await view.ask(
+        "validate_filters", body={"filters": [{"filter": text, "dialect": dialect}], "events": _TRIED}
+    )
+    return view.part("check.html.j2", report=answer.filters[0], text=text)
+
+
+@page("POST", "/console/subscriptions/new")
+async def create(view: View) -> Response:
+    """Make one."""
+    try:
+        body = read_body(view)
+        if view.form.get("id", "").strip():
+            body["id"] = view.form["id"].strip()
+        made = await view.ask("create_subscription", body=body)
+    except HeadgateError as error:
+        return _edit(view, None, dict(view.form), error)
+    return view.went(place_of("subscriptions", made.id), f"subscription {made.id} gets events from now on")
+
+
+@page("GET", "/console/subscriptions/{id}")
+async def subscription(view: View) -> Response:
+    """Show one: what it says, what it gets, what it costs."""
+    identity = view.path["id"]
+    found = await view.ask("read_subscription", {"id": identity})
+    asked = view.asked[-1]
+    indexed = view.tenant.store.subscriptions.get(identity)
+    if indexed is None:
+        raise NotFound(f"there is no subscription {identity!r}")
+    wanted = indexed.indexed
+    tried, refused = None, None
+    try:
+        body = {"filters": [{"id": identity, "filter": wanted.filter, "dialect": wanted.dialect}]}
+        answer = await view.ask("backtest", body={**body, "after": _after(view), "events": _TRIED})
+        tried = answer
+    except HeadgateError as error:
+        refused = str(error)
+    return view.shown(
+        "subscription.html.j2",
+        copy=asked,
+        found=found,
+        filter=wanted.filter,
+        dialect=wanted.dialect,
+        tried=tried,
+        refused=refused,
+        said=written_fields(found),
+    )
+
+
+def _after(view: View) -> int:
+    bounds = view.tenant.store.log.bounds()
+    return max(bounds.last - _TRIED, 0)
+
+
+@page("GET", "/console/subscriptions/{id}/edit")
+async def edit(view: View) -> Response:
+    """Show the form of one that is there."""
+    found = await view.ask("read_subscription", {"id": view.path["id"]})
+    return _edit(view, found, form_of(found))
+
+
+@page("POST", "/console/subscriptions/{id}")
+async def save(view: View) -> Response:
+    """Replace one, if it is as it was when the form was shown."""
+    identity = view.path["id"]
+    found = await view.ask("read_subscription", {"id": identity})
+    try:
+        body = {**_unshown(found), **read_body(view)}
+        headers = {"If-Match": f'"{view.form.get("revision", "")}"'}
+        await view.ask("replace_subscription", {"id": identity}, body=body, headers=headers)
+    except HeadgateError as error:
+        return _edit(view, found, dict(view.form), error)
+    return view.went(place_of("subscriptions", identity), f"subscription {identity} is changed")
+
+
+@page("POST", "/console/subscriptions/{id}/delete")
+async def delete(view: View) -> Response:
+    """Delete one; it can be brought back."""
+    identity = view.path["id"]
+    found = await view.ask("read_subscription", {"id": identity})
+    body = written_fields(found)
+    await view.ask("delete_subscription", {"id": identity})
+    undo = view.session.can_restore(
+        f"subscription {identity}", ("replace_subscription", {"id": identity}, body)
+    )
+    return view.went(
+        place_of("subscriptions"), f"subscription {identity} is deleted: it gets nothing more", undo=undo
+    )
+
+
+def _edit(view: View, found: Any, form: dict[str, Any], error: HeadgateError | None = None) -> Response:
+    problem = None if error is None else problem_of(error)
+    place = None if problem is None else problem.more.get("position")
+    return view.shown(
+        "edit.html.j2",
+        status=200 if problem is None else problem.status,
+        found=found,
+        form=form,
+        error=problem,
+        error_at=place,
+        dialects=dialects(),
+        consumers=sorted(view.tenant.names.consumers)[:200],
+        copy=_asked(found, form) if found is not None else None,
+    )
+
+
+def _asked(found: Any, form: dict[str, Any]) -> Asked:
+    said = {name: form[name] for name in ("filter", "dialect", "consumer") if form.get(name)}
+    from urllib.parse import quote
+
+    return Asked("PUT", f"/v1/subscriptions/{quote(found.id, safe='')}", said)
+
+
+def written_fields(found: Any) -> dict[str, Any]:
+    """Return what a client said of a subscription, as it is sent."""
+    from headgate.service.resources import SubscriptionBody
+
+    names = {each for each in SubscriptionBody.__struct_fields__ if each != "id"}
+    fields = {name: getattr(found, name) for name in names}
+    defaults = msgspec.structs.asdict(SubscriptionBody())
+    kept = {name: value for name, value in fields.items() if value != defaults[name]}
+    return dict(sorted(msgspec.to_builtins(kept).items(), key=lambda each: each[0] != "filter"))
+
+
+def form_of(found: Any) -> dict[str, str]:
+    """Return the fields of the form for a subscription."""
+    said = written_fields(found)
+    form = {
+        name: msgspec.json.encode(value).decode() if name in _AS_JSON else str(value)
+        for name, value in said.items()
+    }
+    if found.cloudevents:
+        # In the form a filter is a text, whatever it was said as.
+        form |= {"dialect": "cloudevents"}
+    return {"dialect": SQL, **form}
+
+
+def _unshown(found: Any) -> dict[str, Any]:
+    """Return what the form does not show and a change keeps."""
+    return {name: value for name, value in written_fields(found).items() if name not in FIELDS}
+
+
+def read_body(view: View) -> dict[str, Any]:
+    """Read a subscription from the form; refuses what is no JSON where it must be."""
+    body: dict[str, Any] = {}
+    for name in FIELDS:
+        text = view.form.get(name, "").strip()
+        if not text:
+            continue
+        if name in _AS_JSON:
+            body[name] = _json(name, text)
+        elif name == "score":
+            body[name] = _score(text)
+        else:
+            body[name] = text
+    return body
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise Problem(f"{name} is not valid JSON: {error}", 422) from None
+
+
+def _score(text: str) -> float | str:
+    """Read a score: a number, or an expression over the event."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -16,6 +16,7 @@ from headgate.contents.protocol import EVERY_EVENT
 from headgate.core.event import JSON
 from headgate.errors import HeadgateError
 from headgate.service.api.filters import settings_of
+from headgate.service.api.ordering import ordered
 from headgate.service.api.operation import READ, SUBSCRIBE, Answer, Call, Page, in_json, operation
 from headgate.service.envelope import NDJSON
 from headgate.service.problems import Conflict, NotFound, Problem
@@ -57,7 +58,7 @@ class SubscriptionResource(SubscriptionBody, kw_only=True, omit_defaults=True):
 
 
 class SubscriptionPage(msgspec.Struct, kw_only=True):
-    """Some subscriptions, in the order of their ids."""
+    """Some subscriptions, in the order that was asked for."""
 
     items: list[SubscriptionResource]
     next: str | None
@@ -68,6 +69,10 @@ class SubscriptionQuery(Page, forbid_unknown_fields=True, kw_only=True):
     """Which subscriptions are wanted."""
 
     consumer: str | None = None
+    sort: Literal["id", "newest", "most", "least"] = "id"
+    """By id; those made last first; or by how often they matched since the service runs."""
+    matched: Literal["never", "always"] | None = None
+    """Those that matched no event since the service runs, or all of them; None for any."""
 
 
 class RefusedLine(msgspec.Struct, kw_only=True):
@@ -242,7 +247,7 @@ async def delete_subscription(call: Call) -> Answer:
 @operation(
     "GET",
     "/v1/subscriptions",
-    "List subscriptions in the order of their ids; `search` looks into ids and texts.",
+    "List subscriptions by id, by age or by how often they match; `search` looks into ids and texts.",
     READ,
     {200: SubscriptionPage},
     query=SubscriptionQuery,
@@ -253,6 +258,9 @@ async def list_subscriptions(call: Call) -> Answer:
     """List subscriptions."""
     query = call.query(SubscriptionQuery)
     most = query.most()
+    if query.sort != "id" or query.matched is not None:
+        listed, more = await asyncio.to_thread(ordered, call.tenant, query)
+        return Answer(SubscriptionPage(items=[resource_of(call, each) for each in listed], next=more))
     stored = await asyncio.to_thread(
         call.tenant.store.subscriptions.page,
         query.after,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headgate.service.storage.log import Write
 
 _FIELDS = "number, id, consumer, revision, expires, body"
+_SEARCH = "(instr(lower(id), ?) OR instr(lower(CAST(body AS TEXT)), ?))"
 _BODY = msgspec.json.Decoder(SubscriptionBody)
 
 
@@ -73,10 +74,15 @@ class Subscriptions:
             tests.append("consumer = ?")
             values.append(consumer)
         if search is not None:
-            tests.append("(instr(lower(id), ?) OR instr(lower(CAST(body AS TEXT)), ?))")
+            tests.append(_SEARCH)
             values += [search.casefold()] * 2
         query = f"SELECT {_FIELDS} FROM subscriptions WHERE {' AND '.join(tests)} ORDER BY id LIMIT ?"
         return [Stored(*row) for row in self._database.rows(query, *values, most)]
+
+    def found(self, search: str) -> list[int]:
+        """List the numbers of those whose id or text has what is searched for."""
+        query = "SELECT number FROM subscriptions WHERE " + _SEARCH
+        return [number for (number,) in self._database.rows(query, *[search.casefold()] * 2)]
 
     def all(self) -> Iterator[Stored]:
         """List all of them, in the order of their numbers."""

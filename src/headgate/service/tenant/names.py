@@ -95,6 +95,10 @@ class Names:
         """List the subscriptions of a consumer."""
         return self.ids_of(np.flatnonzero(self._owner == consumer).tolist())
 
+    def present(self, consumer: int | None = None) -> NDArray[np.int64]:
+        """Return the numbers of subscriptions that are there, of all consumers or of one, in order."""
+        return np.flatnonzero(self._owner != NOBODY if consumer is None else self._owner == consumer)
+
     def count_owned(self, consumer: int) -> int:
         """Count the subscriptions of a consumer."""
         return int(np.count_nonzero(self._owner == consumer))

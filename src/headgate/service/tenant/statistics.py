@@ -39,6 +39,12 @@ class MatchCounts:
         return int(self._count[number]), int(self._last[number])
 
 
+    def counts(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how often each of some subscriptions matched."""
+        known = self._count
+        return np.where(numbers < len(known), known[np.minimum(numbers, len(known) - 1)], 0)
+
+
 def _grown(values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     found = np.zeros(size, np.int64)
     found[: len(values)] = values

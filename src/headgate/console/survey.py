@@ -1,0 +1,151 @@
+"""Which subscriptions cost most: how often each is looked at, and what is checked then.
+
+The filters of a tenant, or as many as a survey takes, are tried over the last events, a thousand at a time, in
+a thread. What was found is kept for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.backtest.checking import check_filters
+from headgate.contents.registry import contents_of, kind_of
+from headgate.core.event import JSON
+from headgate.errors import HeadgateError
+from headgate.service.api.filters import settings_of
+from headgate.service.envelope import stored_events
+
+if TYPE_CHECKING:
+    from headgate.core.event import Event
+    from headgate.service.storage.subscriptions import Stored
+    from headgate.service.tenant.tenant import Tenant
+
+MOST = 20_000
+"""Filters that a survey takes; of more, so many by chance."""
+EVENTS = 500
+"""Events that they are tried over."""
+LISTED = 100
+_TOGETHER = 500
+_FRESH = 300.0
+"""Seconds that a survey counts."""
+
+
+class Surveyed(NamedTuple):
+    """What a subscription costs."""
+
+    id: str
+    filter: str
+    checks: float
+    """Checks that an event costs, on average: one if it is looked at, and one for each clause verified then."""
+    reached: float
+    """The share of events for which it is looked at."""
+    matched: float
+    indexed_by: str
+    verified: tuple[str, ...]
+
+
+@dataclass
+class Survey:
+    """A survey that runs, or has ended."""
+
+    wanted: int
+    of: int
+    """How many subscriptions there are."""
+    done: int = 0
+    events: int = 0
+    began: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    refused: str | None = None
+    """Why it could not be ended."""
+    found: list[Surveyed] = field(default_factory=list)
+
+    def run(self, tenant: Tenant) -> None:
+        """Look at filters; runs in a thread."""
+        try:
+            self._run(tenant)
+        except HeadgateError as error:
+            self.refused = str(error)
+        finally:
+            self.ended = time.monotonic()
+
+    def _run(self, tenant: Tenant) -> None:
+        events = last_events(tenant, EVENTS)
+        self.events = len(events)
+        numbers = tenant.names.present().tolist()
+        if len(numbers) > self.wanted:
+            numbers = sorted(random.sample(numbers, self.wanted))
+        for begin in range(0, len(numbers), _TOGETHER):
+            some = [
+                each
+                for each in map(tenant.store.subscriptions.by_number, numbers[begin : begin + _TOGETHER])
+                if each is not None
+            ]
+            self.found += _surveyed(tenant, some, events)
+            self.found.sort(key=lambda each: (-each.checks, each.id))
+            del self.found[LISTED:]
+            self.done = min(begin + _TOGETHER, len(numbers))
+
+
+def _surveyed(tenant: Tenant, some: list[Stored], events: list[Event]) -> list[Surveyed]:
+    by_dialect: dict[str, list[tuple[str, str]]] = {}
+    for each in some:
+        indexed = each.indexed
+        by_dialect.setdefault(indexed.dialect, []).append((each.id, indexed.filter))
+    found = []
+    for dialect, rows in by_dialect.items():
+        kind = kind_of(contents_of([dialect]))
+        fitting = [each for each in events if _fits(kind, each)]
+        checks = check_filters([text for _, text in rows], settings_of(tenant, dialect), fitting)
+        for (identity, text), check in zip(rows, checks, strict=True):
+            reached = 1.0 if check.reached is None else check.reached
+            verified = () if check.costs is None else check.costs.verified
+            found.append(
+                Surveyed(
+                    identity,
+                    text,
+                    reached * (1 + len(verified)),
+                    reached,
+                    check.matched or 0.0,
+                    check.indexed_by or "",
+                    tuple(verified),
+                )
+            )
+    return found
+
+
+def _fits(kind: Any, event: Event) -> bool:
+    return kind.rows if event.content_type == JSON else event.content_type in kind.types.values()
+
+
+def last_events(tenant: Tenant, most: int) -> list[Event]:
+    """Read the last events that are kept."""
+    log = tenant.store.log
+    found: list[Event] = []
+    for block in log.read(max(log.bounds().last - most + 1, 1), most):
+        found += stored_events(block.texts)
+    return found[-most:]
+
+
+class Surveys:
+    """Those of all tenants."""
+
+    def __init__(self) -> None:
+        self._by_tenant: dict[str, Survey] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def of(self, tenant: Tenant, *, again: bool = False) -> Survey:
+        """Return the survey of a tenant; begins one if there is none that counts."""
+        found = self._by_tenant.get(tenant.name)
+        ended = found is not None and found.ended is not None
+        old = ended and found is not None and time.monotonic() - (found.ended or 0) > _FRESH
+        if found is None or old or (ended and again):
+            there = len(tenant.names)
+            found = self._by_tenant[tenant.name] = Survey(min(there, MOST), there)
+            task = asyncio.get_running_loop().create_task(asyncio.to_thread(found.run, tenant))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return found
