@@ -28,6 +28,7 @@ from headgate.console.pages import (  # noqa: F401 -- they are the pages
 from headgate.console.session import COOKIE, Sessions
 from headgate.console.survey import Surveys
 from headgate.console.templates import render
+from headgate.console.trial import Trials
 from headgate.console.view import HTML, PAGES, View, read_form
 from headgate.errors import HeadgateError
 from headgate.service.api.app import read_body
@@ -61,6 +62,7 @@ class Console(Extension):
     def __init__(self, sites: Mapping[str, Neighbour] | None = None) -> None:
         self.sessions = Sessions()
         self.histories = Histories()
+        self.trials = Trials()
         self.surveys = Surveys()
         self.sites = sites or {}
         """The network whose sites are shown."""
@@ -84,6 +86,7 @@ class Console(Extension):
 
     async def close(self) -> None:
         """End it."""
+        await self.trials.close()
         if self._sampling is not None:
             self._sampling.cancel()
 

@@ -1,0 +1,351 @@
+"""A draft tried over events that are kept: what would be matched before and after, event by event.
+
+    read      what the index is built of; without ranks only what the draft can concern
+    build     two indexes, before and after
+    events    the last ones that are kept, matched by both, until the time is over or somebody cancels
+
+It runs in a thread of its own; the page asks how far it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.backtest.effects import NOISY, NOTHING
+from headgate.console.draft import Planned, Refused, Row, changes_graph, ids_of, plan
+from headgate.errors import EventError, HeadgateError
+from headgate.runtime.operations import UNSUBSCRIBE
+from headgate.service.envelope import stored_events
+from headgate.service.problems import Busy
+from headgate.service.resources import DEFAULT
+from headgate.service.tenant.indexes import Indexes, Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from headgate.core.event import Event
+    from headgate.service.storage.block import Block
+    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.tenant import Tenant
+
+_LOG = logging.getLogger("headgate.console")
+PATIENCE = 60.0
+"""Seconds that events are tried at most."""
+NOISE = 0.1
+"""The share of events from which on a subscription is noisy."""
+SAMPLE = 5
+"""Events that are shown of those that a subscription gains, and loses."""
+_TOGETHER = 200
+"""Events between which it is seen whether to go on."""
+_AT_ONCE = 2
+"""Trials of a server that run at the same time."""
+_DAY = 86_400.0
+_LEAST = 600.0
+"""Seconds of events from which on it is said what comes in a day."""
+
+
+class Question(NamedTuple):
+    """What is tried."""
+
+    rows: tuple[Row, ...]
+    events: int
+    """How many of the last events."""
+    since: float | None = None
+    """Only those committed at a time or later, in seconds since 1970."""
+    best: int | None = None
+    """Who would be among the best so many, in the place of who matches."""
+
+
+@dataclass
+class Effect:
+    """What a draft does to one subscription."""
+
+    id: str
+    op: str = ""
+    """Empty for one that no row names."""
+    filter: str = ""
+    before: int = 0
+    after: int = 0
+    gained: int = 0
+    lost: int = 0
+    higher: int = 0
+    """Of ranks: events for which it is further up than before."""
+    lower: int = 0
+    share: float = 0.0
+    """Matches after, by events."""
+    flag: str = ""
+    consumer: str = DEFAULT
+    sample_gained: list[int] = field(default_factory=list)
+    sample_lost: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Result:
+    """What a draft does."""
+
+    planned: Planned
+    revisions: dict[str, int]
+    """Of the subscriptions that the draft names, when it was tried."""
+    refused: list[Refused] = field(default_factory=list)
+    events: int = 0
+    refused_events: int = 0
+    first: int = 0
+    last: int = 0
+    """Cursors of the events that were tried."""
+    seconds_of_events: float = 0.0
+    """From the first to the last, by when they were committed."""
+    cut: str = ""
+    """Why not all that were asked for were tried."""
+    effects: list[Effect] = field(default_factory=list)
+    """Of subscriptions that are named, or that gain or lose anything; most changed first."""
+    seconds: float = 0.0
+
+    @property
+    def gained(self) -> int:
+        """Count the matches that come."""
+        return sum(each.gained for each in self.effects)
+
+    @property
+    def lost(self) -> int:
+        """Count the matches that go."""
+        return sum(each.lost for each in self.effects)
+
+    @property
+    def daily(self) -> float | None:
+        """Return how many matches more there would be a day; None if the events came within minutes."""
+        return self._a_day(self.gained - self.lost)
+
+    def _a_day(self, count: int) -> float | None:
+        return None if self.seconds_of_events < _LEAST else count * _DAY / self.seconds_of_events
+
+    def by_consumer(self) -> list[tuple[str, int, float | None]]:
+        """List consumers, how many matches more each has, and how many that is a day."""
+        more: dict[str, int] = {}
+        for each in self.effects:
+            if each.gained or each.lost:
+                more[each.consumer] = more.get(each.consumer, 0) + each.gained - each.lost
+        return [(name, count, self._a_day(count)) for name, count in sorted(more.items())]
+
+
+class Run:
+    """A trial, while it runs and after."""
+
+    def __init__(self, tenant: Tenant, question: Question) -> None:
+        self.question = question
+        self.phase = "reading what there is"
+        self.done = 0
+        self.total = 0
+        self.result: Result | None = None
+        self.error = ""
+        self.ended = False
+        self._tenant = tenant
+        self._stop = threading.Event()
+        self._effects: dict[str, Effect] = {}
+
+    @property
+    def cancelled(self) -> bool:
+        """Tell whether somebody had it end."""
+        return self._stop.is_set()
+
+    def cancel(self) -> None:
+        """Have it end soon."""
+        self._stop.set()
+
+    def work(self) -> None:
+        """Do it all, in the thread that calls."""
+        began = time.monotonic()
+        self.error = "the trial failed: the log of the service says why"
+        try:
+            self._work()
+            self.error = ""
+        except HeadgateError as error:
+            self.error = str(error)
+        finally:
+            self.ended = True
+        if self.result is not None:
+            self.result.seconds = time.monotonic() - began
+
+    def _work(self) -> None:
+        rows, tenant = self.question.rows, self._tenant
+        named = ids_of(rows)
+        whole = self.question.best is not None or changes_graph(rows)
+        revisions = {each: tenant.revisions[each] for each in named if each in tenant.revisions}
+        planned = plan(tenant.contents(None if whole else named), rows)
+        result = Result(planned, revisions, list(planned.refused))
+        if self._stop.is_set():
+            return
+        self.phase = "building two indexes"
+        concerned = {*named}
+        before, after = (
+            Indexes.collect(self._narrowed(each, concerned)) for each in (planned.before, planned.after)
+        )
+        result.refused += [
+            Refused(planned.rows.get(str(each), {"id": str(each)}), reason)
+            for each, reason in after[1].items()
+            if str(each) in planned.ops
+        ]
+        if self._stop.is_set():
+            return
+        self.phase = "trying events"
+        self._try_all(before[0], after[0], result)
+        result.effects = self._told(planned, result)
+        if not self._stop.is_set():
+            self.result = result
+
+    def _narrowed(self, contents: Contents, named: set[str]) -> Contents:
+        """Leave out subscriptions that the draft cannot concern; those outside a graph match whatever is."""
+        if self.question.best is not None:
+            return contents
+        kept = [each for each in contents.subscriptions if each.node is not None or each.id in named]
+        return contents._replace(subscriptions=kept)
+
+    # Events
+
+    def _try_all(self, before: Indexes, after: Indexes, result: Result) -> None:
+        log, began = self._tenant.store.log, time.monotonic()
+        bounds = log.bounds()
+        first = max(bounds.first, bounds.last - self.question.events + 1)
+        if self.question.since is not None:
+            first = max(first, log.at_time(max(0, int(self.question.since * 1e6))))
+        self.total = max(0, bounds.last - first + 1)
+        begin_time = end_time = 0
+        result.first, result.last = first, first - 1
+        for block in log.read(first, self.total) if self.total else ():
+            begin_time, end_time = begin_time or block.time, block.time
+            for cursor, events in _parts(block, first, bounds.last):
+                if self._stop.is_set():
+                    return
+                if time.monotonic() - began > PATIENCE:
+                    result.cut = (
+                        f"{PATIENCE:g} seconds were over: the first events of those that were asked for"
+                    )
+                    break
+                self._try(before, after, cursor, events, result)
+                result.last = cursor + len(events) - 1
+                self.done += len(events)
+            if result.cut:
+                break
+        result.events = self.done
+        result.seconds_of_events = (end_time - begin_time) / 1e6
+
+    def _try(
+        self, before: Indexes, after: Indexes, cursor: int, events: Sequence[Event], result: Result
+    ) -> None:
+        for row, (old, new) in enumerate(
+            zip(self._asked(before, events), self._asked(after, events), strict=True)
+        ):
+            if isinstance(old, EventError) or isinstance(new, EventError):
+                result.refused_events += 1
+                continue
+            places = {each: place for place, each in enumerate(old)}
+            for place, identity in enumerate(new):
+                effect = self._effect(identity)
+                effect.after += 1
+                if identity not in places:
+                    effect.gained += 1
+                    if len(effect.sample_gained) < SAMPLE:
+                        effect.sample_gained.append(cursor + row)
+                elif self.question.best is not None:
+                    effect.higher += place < places[identity]
+                    effect.lower += place > places[identity]
+            kept = {*new}
+            for identity in old:
+                effect = self._effect(identity)
+                effect.before += 1
+                if identity not in kept:
+                    effect.lost += 1
+                    if len(effect.sample_lost) < SAMPLE:
+                        effect.sample_lost.append(cursor + row)
+
+    def _asked(self, index: Indexes, events: Sequence[Event]) -> list[list[str] | EventError]:
+        if self.question.best is None:
+            return [
+                each if isinstance(each, EventError) else list(map(str, each)) for each in index.match(events)
+            ]
+        found: list[list[str] | EventError] = []
+        for event in events:
+            try:
+                best = index.top(event, Ranking(self.question.best))
+                found.append([str(each.subscription) for each in best])
+            except EventError as error:
+                found.append(error)
+        return found
+
+    def _effect(self, identity: str) -> Effect:
+        if identity not in self._effects:
+            self._effects[identity] = Effect(identity)
+        return self._effects[identity]
+
+    # What it comes to
+
+    def _told(self, planned: Planned, result: Result) -> list[Effect]:
+        refused = {str(each.row.get("id")) for each in result.refused}
+        for identity in planned.ops:
+            if identity not in refused:
+                self._effect(identity)
+        filters = {str(each.id): each.filter for each in planned.before.subscriptions}
+        filters |= {str(each.id): each.filter for each in planned.after.subscriptions}
+        found = []
+        for each in self._effects.values():
+            each.op = planned.ops.get(each.id, "")
+            if not (each.op or each.gained or each.lost or each.higher or each.lower):
+                continue
+            each.filter = filters.get(each.id, "")
+            each.share = each.after / result.events if result.events else 0.0
+            if not each.after and each.op != UNSUBSCRIBE:
+                each.flag = NOTHING
+            elif each.share > NOISE:
+                each.flag = NOISY
+            stored = self._tenant.store.subscriptions.get(each.id)
+            said = planned.rows.get(each.id, {}).get("consumer")
+            each.consumer = str(said or (DEFAULT if stored is None else stored.consumer))
+            found.append(each)
+        return sorted(found, key=lambda each: (-each.gained - each.lost, not each.op, each.id))
+
+
+def _parts(block: Block, first: int, last: int) -> Iterator[tuple[int, Sequence[Event]]]:
+    """Cut what is wanted of a block into parts, each with the position of its first event."""
+    begin, end = max(0, first - block.first), min(len(block), last - block.first + 1)
+    for place in range(begin, end, _TOGETHER):
+        texts = block.texts[place : min(place + _TOGETHER, end)]
+        yield block.first + place, stored_events(texts)
+
+
+class Trials:
+    """Those of a server that run."""
+
+    def __init__(self) -> None:
+        self._running: set[Run] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, run: Run) -> None:
+        """Begin one; refuses while too many run."""
+        if len(self._running) >= _AT_ONCE:
+            raise Busy(f"{_AT_ONCE} trials run already: wait until one of them ends", 10)
+        self._running.add(run)
+        task = asyncio.get_running_loop().create_task(self._follow(run))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _follow(self, run: Run) -> None:
+        try:
+            await asyncio.to_thread(run.work)
+        finally:
+            self._running.discard(run)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOG.error("a trial failed", exc_info=task.exception())
+
+    async def close(self) -> None:
+        """Have all end."""
+        for run in self._running:
+            run.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
