@@ -57,11 +57,12 @@ def serve(asked: ServiceSettings) -> None:
 
     set_up_log(asked.log)
     running = Running(asked, Console())
-    running.run(
-        lambda address: click.echo(
-            f"headgate serves at {address}, its console at {address}/console", err=True
-        )
-    )
+    running.run(_tell)
+
+
+def _tell(address: str) -> None:
+    click.echo(f"headgate serves at {address}", err=True)
+    click.echo(f"its console is at {address}/console", err=True)
 
 
 @cli.group()
