@@ -17,7 +17,7 @@ from headgate.plan.graphs.rewritability import rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.model import Costs, Rewritings, same_capacities
 from headgate.plan.program.program import solve
-from headgate.plan.running.network import disseminate
+from headgate.plan.running.saved_plan import disseminate
 from headgate.plan.running.validate import problems
 from headgate.workloads.statistics import measure_views
 from headgate.workloads.xml.xmark import XMark

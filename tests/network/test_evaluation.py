@@ -11,6 +11,8 @@ from headgate import Dissemination, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.network.assignment import SOURCE
 from headgate.network.entry import Result
+from headgate.plan.costs import Settings as Costs
+from headgate.plan.graphs.rewritability import Search
 from tests.network.memory import MemoryNetwork
 from tests.network.worlds import KINDS, World, world_of
 from tests.seeds import seeds
@@ -101,11 +103,13 @@ def test_a_plan_is_opened_again(kind: str, tmp_path: Path) -> None:
     """What was saved feeds views as before, and takes new ones."""
     world = world_of(kind, random.Random(kind), 20, 10)
     exact = "exact" if kind == "sql" else None
+    settings = Settings(fan_out=4, search=Search(k=9), costs=Costs(hop=3.0), swaps=False, to_source=True)
     plan = Dissemination.build(
-        world.subscriptions, world.documents[:3], Settings(fan_out=4), carries=world.carries, names=exact
+        world.subscriptions, world.documents[:3], settings, carries=world.carries, names=exact
     )
-    plan.network.save(tmp_path / "plan")
+    plan.saved.save(tmp_path / "plan")
     opened = Dissemination.open(tmp_path / "plan")
+    assert Settings.read(opened.saved.about["settings"]) == settings
     assert opened.placed() == plan.placed()
     assert opened.carries == world.carries
     assert opened.names == ({} if exact is None else {"names": exact})

@@ -204,7 +204,7 @@ def test_saved_plans_are_simulated(tmp_path: Path) -> None:
     """Both plans of a directory are, on its sites or on fewer, with wires of a file; a picture shows them."""
     world = world_of("xpath", random.Random(1), 10, 5)
     given = Settings(fan_out=2.0, relax=1.5)
-    Dissemination.build(world.subscriptions, world.documents, given).network.save(tmp_path / "plan")
+    Dissemination.build(world.subscriptions, world.documents, given).saved.save(tmp_path / "plan")
     before, after = simulate_plan(tmp_path / "plan", documents=3)
     assert before.results == after.results == 30
     assert int(before.per_level.sum()) == 10

@@ -11,7 +11,7 @@ from headgate.errors import TableError
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE
 from headgate.report.plan_page import charts, render, write_report
-from tests.plan.test_network import drawn
+from tests.plan.test_saved_plan import drawn
 
 if TYPE_CHECKING:
     from pathlib import Path

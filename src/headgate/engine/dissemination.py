@@ -26,7 +26,6 @@ from headgate.plan.model import SOURCE, Plan
 from headgate.plan.placement import links_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
-from headgate.plan.running.network import Network, disseminate
 from headgate.plan.running.options import Option, spread
 from headgate.plan.running.placing import known_links, sites_of
 from headgate.plan.running.planner import (
@@ -34,8 +33,9 @@ from headgate.plan.running.planner import (
     Settings,
     default_source_fan_out,
     find_ways,
-    make_network,
+    make_plan,
 )
+from headgate.plan.running.saved_plan import SavedPlan, disseminate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -92,8 +92,8 @@ class Dissemination:
     ...     Subscription("titles", "//news//title{val}", "xpath"),
     ... ]
     >>> event = Event("e1", "<news><author>Bo</author><title>Up</title></news>", content_type="xml")
-    >>> network = Dissemination.build(subscriptions, [event])
-    >>> network.feeding("titles").inputs, network.feeding("all").inputs
+    >>> plan = Dissemination.build(subscriptions, [event])
+    >>> plan.feeding("titles").inputs, plan.feeding("all").inputs
     ((), ())
     """
 
@@ -101,13 +101,13 @@ class Dissemination:
         self,
         subscriptions: Sequence[Subscription],
         views: Views,
-        network: Network,
+        saved: SavedPlan,
         sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
         settings: Settings,
         taken: _Taken,
     ) -> None:
-        self.network = network
-        """The network as it was planned first."""
+        self.saved = saved
+        """The plan as it was made first, which can be saved."""
         self._subscriptions = list(subscriptions)
         self._views = GrownViews(views, self._subscriptions, taken.views)
         self._dialects = {each.dialect for each in subscriptions}
@@ -115,10 +115,10 @@ class Dissemination:
         self._rows, self._bytes = sizes
         self._settings = settings
         self._taken = taken
-        self._plan = _living(network, settings)
-        self._sites: list[int] = network.capacities.sites.tolist()
-        self._site_names = dict(enumerate(network.sites.texts()))
-        self._linked = known_links(network)
+        self._plan = _living(saved, settings)
+        self._sites: list[int] = saved.capacities.sites.tolist()
+        self._site_names = dict(enumerate(saved.sites.texts()))
+        self._linked = known_links(saved)
         self._grown = False
         """Whether subscriptions came since all were compared with each other."""
         self._lost: dict[str, list[Subscription]] = {}
@@ -160,24 +160,24 @@ class Dissemination:
         capacities, titles = sites_of(ids, {} if sites is None else sites, settings)
         linked = None if links is None else links_of(links, titles.texts())
         asked = PlanInput(ids, filters, found.rows, found.bytes, capacities, titles, linked)
-        made = make_network(views, asked, settings, about=about)
-        return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
+        made = make_plan(views, asked, settings, about=about)
+        return cls(given, views, made.saved, (found.rows, found.bytes), settings, taken)
 
     @classmethod
     def open(cls, path: str | Path, *, taxonomy: Taxonomy | None = None) -> Dissemination:
-        """Open a plan that `headgate plan` made, or `network.save`; views over RDF need their taxonomy."""
-        network = Network.open(place_of(path))
-        about = network.about
+        """Open a plan that `headgate plan` made, or `saved.save`; views over RDF need their taxonomy."""
+        saved = SavedPlan.open(place_of(path))
+        about = saved.about
         dialect = kind_of(about.get("content")).dialects[0]
         given = [
-            Subscription(identity, network.filters.text(number), dialect)
-            for number, identity in enumerate(network.ids)
+            Subscription(identity, saved.filters.text(number), dialect)
+            for number, identity in enumerate(saved.ids)
         ]
         meant: Mapping[str, str] = about.get("names", {})
         taken = _Taken(about.get("carries"), taxonomy, *(meant.get(each) for each in _MEANT))
-        sizes = network.sizes or (network.costs.source_sent, network.costs.source_sent)
+        sizes = saved.sizes or (saved.costs.source_sent, saved.costs.source_sent)
         settings = Settings.read(about.get("settings", {}))
-        return cls(given, taken.views(given), network, sizes, settings, taken)
+        return cls(given, taken.views(given), saved, sizes, settings, taken)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -433,11 +433,11 @@ def _unfed(change: Change) -> tuple[int, ...]:
 
 
 def settings_of(given: object) -> Settings:
-    """Take what is asked of a network; nothing is the usual."""
+    """Take what is asked of a plan; nothing is the usual."""
     if given is None:
         return Settings()
     if not isinstance(given, Settings):
-        raise PlanError(f"the settings of a network are {told(given)}: give Settings")
+        raise PlanError(f"the settings of a plan are {told(given)}: give Settings")
     return given
 
 
@@ -492,15 +492,15 @@ class _Some:
         return self._views.size(result)
 
 
-def _living(network: Network, settings: Settings) -> LivePlan:
-    capacities = network.capacities
+def _living(saved: SavedPlan, settings: Settings) -> LivePlan:
+    capacities = saved.capacities
     if settings.source_fan_out is None:
         # The default is there to spread the load; nobody shall go unfed for it when things change.
         capacities = capacities._replace(source_fan_out=math.inf)
     return LivePlan(
-        network.plan,
-        network.rewritings,
-        network.costs,
+        saved.plan,
+        saved.rewritings,
+        saved.costs,
         capacities,
         alpha=settings.alpha,
         beta=settings.beta,

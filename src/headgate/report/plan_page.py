@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from headgate.plan.running.network import Network
+    from headgate.plan.running.saved_plan import SavedPlan
 
 
 FEW = 40
@@ -34,38 +34,38 @@ SHOWN = 10
 _BARS = 24
 
 
-def charts(network: Network) -> list[Chart]:
+def charts(saved: SavedPlan) -> list[Chart]:
     """List the charts of a network, those that say something."""
-    found = [network_chart(network), levels_chart(network)]
-    if (network.plan.chosen != SOURCE).any():
-        found += [fan_out_chart(network), busiest_chart(network)]
-    if len(network.about.get("trace", ())) > 1:
-        found.append(latency_chart(network))
+    found = [network_chart(saved), levels_chart(saved)]
+    if (saved.plan.chosen != SOURCE).any():
+        found += [fan_out_chart(saved), busiest_chart(saved)]
+    if len(saved.about.get("trace", ())) > 1:
+        found.append(latency_chart(saved))
     return found
 
 
-def network_chart(network: Network) -> Chart:
+def network_chart(saved: SavedPlan) -> Chart:
     """Draw who feeds whom: view by view if they are few, else level by level."""
-    level = levels(network.plan, network.rewritings)
+    level = levels(saved.plan, saved.rewritings)
     if len(level) <= FEW:
         caption = (
             "Each dot is a view, in the column of its level; lines lead from those that feed to those fed."
         )
         rows = int(np.bincount(level).max()) if len(level) else 1
         return Chart(
-            "network", "The network", caption, 1.2 + 0.42 * rows, lambda axes: _dots(axes, network, level)
+            "network", "The network", caption, 1.2 + 0.42 * rows, lambda axes: _dots(axes, saved, level)
         )
     caption = (
         "A box for each level, as high as it has views (by the logarithm); a band is as wide as the share of "
         "feeds that go from one level to another."
     )
-    return Chart("network", "The network", caption, 3.6, lambda axes: _bands(axes, network, level))
+    return Chart("network", "The network", caption, 3.6, lambda axes: _bands(axes, saved, level))
 
 
-def levels_chart(network: Network) -> Chart:
+def levels_chart(saved: SavedPlan) -> Chart:
     """Draw how many views are on each level, before latency was lowered and after."""
-    before = np.bincount(levels(network.before, network.rewritings))[1:]
-    after = np.bincount(levels(network.plan, network.rewritings))[1:]
+    before = np.bincount(levels(saved.before, saved.rewritings))[1:]
+    after = np.bincount(levels(saved.plan, saved.rewritings))[1:]
     count = max(len(before), len(after), 1)
 
     def draw(axes: Axes) -> None:
@@ -87,9 +87,9 @@ def levels_chart(network: Network) -> Chart:
     return Chart("levels", "Levels", caption, 3.2, draw)
 
 
-def fan_out_chart(network: Network) -> Chart:
+def fan_out_chart(saved: SavedPlan) -> Chart:
     """Draw how many views are fed by so many others."""
-    feeding = _feeding(network)
+    feeding = _feeding(saved)
     most = int(feeding.max())
     edges = np.unique(np.linspace(0, most + 1, min(most + 1, _BARS) + 1).round().astype(int))
 
@@ -104,7 +104,7 @@ def fan_out_chart(network: Network) -> Chart:
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("views that a view feeds")
         axes.set_ylabel("views")
-        bound = network.capacities.fan_out
+        bound = saved.capacities.fan_out
         if len(bound) and np.isfinite(bound[0]) and (bound == bound[0]).all() and bound[0] <= most:
             x = float(np.interp(bound[0] + 1, edges, np.arange(len(edges))))
             axes.axvline(x, color=ACCENT, linewidth=1.4)
@@ -118,22 +118,22 @@ def fan_out_chart(network: Network) -> Chart:
     return Chart("fan-out", "Fan-out", caption, 3.0, draw)
 
 
-def busiest_chart(network: Network) -> Chart:
+def busiest_chart(saved: SavedPlan) -> Chart:
     """Draw a bar for each of the sites that feed the most, with what it can bear."""
-    load = loads(network.plan, network.rewritings, network.costs, network.capacities)
+    load = loads(saved.plan, saved.rewritings, saved.costs, saved.capacities)
     order = np.argsort(-load.fan_out, kind="stable")[:SHOWN]
     order = order[load.fan_out[order] > 0]
-    first = _first_views(network)
+    first = _first_views(saved)
 
     def draw(axes: Axes) -> None:
         right = float(load.fan_out[order[0]])
         for place, site in enumerate(order.tolist()):
-            value, bound = float(load.fan_out[site]), float(network.capacities.fan_out[site])
+            value, bound = float(load.fan_out[site]), float(saved.capacities.fan_out[site])
             axes.barh(place + 0.2, value, height=0.3, color=MAIN)
             if bound <= right * 1.05:
                 axes.plot([bound, bound], [place + 0.02, place + 0.38], color=ACCENT, linewidth=1.6)
-            name = words.shorten(network.sites.text(int(site)), 28)
-            text = f"{name} · {words.shorten(network.filters.text(int(first[site])), 110 - len(name))}"
+            name = words.shorten(saved.sites.text(int(site)), 28)
+            text = f"{name} · {words.shorten(saved.filters.text(int(first[site])), 110 - len(name))}"
             axes.text(0, place - 0.02, text, va="bottom", fontsize=9.5, clip_on=True, in_layout=False)
             axes.text(value + right * 0.01, place + 0.2, words.count(value), va="center", color=SOFT)
         axes.set_ylim(len(order) - 0.55, -0.45)
@@ -146,9 +146,9 @@ def busiest_chart(network: Network) -> Chart:
     return Chart("busiest", "Busiest sites", caption, 0.5 + 0.56 * len(order), draw)
 
 
-def latency_chart(network: Network) -> Chart:
+def latency_chart(saved: SavedPlan) -> Chart:
     """Draw how latency fell while it was lowered."""
-    trace = np.array([(each[0], each[1]) for each in network.about["trace"]])
+    trace = np.array([(each[0], each[1]) for each in saved.about["trace"]])
 
     def draw(axes: Axes) -> None:
         share = 100 * trace[:, 1] / trace[0, 1]
@@ -165,15 +165,15 @@ def latency_chart(network: Network) -> Chart:
     return Chart("latency", "Latency while it was lowered", caption, 2.8, draw)
 
 
-def _feeding(network: Network) -> NDArray[np.int64]:
-    used = network.rewritings.inputs[input_places(network.plan, network.rewritings)]
-    return np.bincount(used, minlength=len(network.ids))
+def _feeding(saved: SavedPlan) -> NDArray[np.int64]:
+    used = saved.rewritings.inputs[input_places(saved.plan, saved.rewritings)]
+    return np.bincount(used, minlength=len(saved.ids))
 
 
-def _first_views(network: Network) -> NDArray[np.int64]:
+def _first_views(saved: SavedPlan) -> NDArray[np.int64]:
     """Find the first view of each site."""
-    first = np.zeros(len(network.capacities.fan_out), np.int64)
-    sites, places = np.unique(network.capacities.sites, return_index=True)
+    first = np.zeros(len(saved.capacities.fan_out), np.int64)
+    sites, places = np.unique(saved.capacities.sites, return_index=True)
     first[sites] = places
     return first
 
@@ -191,22 +191,22 @@ def _range(edges: NDArray[np.int64], place: int) -> str:
     return f"{low:,}" if low == high else f"{low:,}\N{EN DASH}{high:,}"
 
 
-def _links(network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(saved: SavedPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List who feeds whom."""
-    fed = np.flatnonzero(network.plan.chosen != SOURCE)
-    counts = np.diff(network.rewritings.input_offsets)[network.plan.chosen[fed]]
-    used = network.rewritings.inputs[input_places(network.plan, network.rewritings)]
+    fed = np.flatnonzero(saved.plan.chosen != SOURCE)
+    counts = np.diff(saved.rewritings.input_offsets)[saved.plan.chosen[fed]]
+    used = saved.rewritings.inputs[input_places(saved.plan, saved.rewritings)]
     return used.astype(np.int64), np.repeat(fed, counts)
 
 
-def _dots(axes: Axes, network: Network, level: NDArray[np.int32]) -> None:
+def _dots(axes: Axes, saved: SavedPlan, level: NDArray[np.int32]) -> None:
     """Draw every view and every feed."""
     height = np.zeros(len(level))
     for each in np.unique(level):
         members = np.flatnonzero(level == each)
         height[members] = -np.arange(len(members)) + (len(members) - 1) / 2
-    source, target = _links(network)
-    for view in np.flatnonzero(network.plan.chosen == SOURCE).tolist():
+    source, target = _links(saved)
+    for view in np.flatnonzero(saved.plan.chosen == SOURCE).tolist():
         axes.plot([0, level[view]], [0, height[view]], color=PALE, linewidth=1, zorder=1)
     for feeder, fed in zip(source, target, strict=True):
         axes.plot(
@@ -215,7 +215,7 @@ def _dots(axes: Axes, network: Network, level: NDArray[np.int32]) -> None:
     axes.scatter([0], [0], s=140, color=ACCENT, zorder=3)
     axes.text(0, 0.42, "publisher", ha="center", va="bottom", color=ACCENT)
     axes.scatter(level, height, s=50, color=MAIN, zorder=3)
-    for view, identity in enumerate(network.ids):
+    for view, identity in enumerate(saved.ids):
         text = words.shorten(str(identity), 18)
         axes.text(level[view], height[view] + 0.16, text, ha="center", va="bottom", fontsize=9, zorder=4)
     top = float(level.max()) if len(level) else 1.0
@@ -225,17 +225,17 @@ def _dots(axes: Axes, network: Network, level: NDArray[np.int32]) -> None:
     bare(axes)
 
 
-def _bands(axes: Axes, network: Network, level: NDArray[np.int32]) -> None:
+def _bands(axes: Axes, saved: SavedPlan, level: NDArray[np.int32]) -> None:
     """Draw a box for each level, and a band for the feeds between each two of them."""
     count = int(level.max())
     views = np.bincount(level, minlength=count + 1)
     tall = np.zeros(count + 1)
     tall[1:] = 0.25 + np.log10(np.maximum(views[1:], 1))
     tall[0] = 0.5
-    source, target = _links(network)
+    source, target = _links(saved)
     flows = np.zeros((count + 1, count + 1))
     np.add.at(flows, (level[source], level[target]), 1.0)
-    flows[0, 1] = (network.plan.chosen == SOURCE).sum()
+    flows[0, 1] = (saved.plan.chosen == SOURCE).sum()
     most = flows.max()
     for begin, end in sorted(zip(*np.nonzero(flows), strict=True), key=lambda pair: -flows[pair]):
         width = max(0.6, 26.0 * flows[begin, end] / most)
@@ -269,33 +269,33 @@ def _bands(axes: Axes, network: Network, level: NDArray[np.int32]) -> None:
     bare(axes)
 
 
-def write_report(network: Network, path: Path, *, title: str, command: str = "") -> None:
+def write_report(saved: SavedPlan, path: Path, *, title: str, command: str = "") -> None:
     """Write a report in the format of its file's name, whole or not at all."""
     check_output(path)
     if path.suffix == ".html":
-        data = render(network, title=title, command=command).encode("utf-8", "replace")
+        data = render(saved, title=title, command=command).encode("utf-8", "replace")
     else:
-        parts = [(chart.heading, chart.height, chart.draw) for chart in charts(network) if chart.draw]
-        data = sheet(f"{title}: {sentence(network)}", parts, path.suffix[1:])
+        parts = [(chart.heading, chart.height, chart.draw) for chart in charts(saved) if chart.draw]
+        data = sheet(f"{title}: {sentence(saved)}", parts, path.suffix[1:])
     write_whole(data, path)
 
 
-def render(network: Network, *, title: str, command: str = "") -> str:
-    """Return the page of a network."""
+def render(saved: SavedPlan, *, title: str, command: str = "") -> str:
+    """Return the page of a saved."""
     return template("plan_page.html.j2").render(
         title=title,
-        sentence=sentence(network),
-        tiles=_tiles(network),
-        pictures=charts(network),
-        rows=_level_rows(network),
+        sentence=sentence(saved),
+        tiles=_tiles(saved),
+        pictures=charts(saved),
+        rows=_level_rows(saved),
         command=command,
     )
 
 
-def sentence(network: Network) -> str:
+def sentence(saved: SavedPlan) -> str:
     """Say who feeds whom, in numbers."""
-    views = len(network.ids)
-    direct = int((network.plan.chosen == SOURCE).sum())
+    views = len(saved.ids)
+    direct = int((saved.plan.chosen == SOURCE).sum())
     share = f"{1 - direct / views:.1%}" if views else "none"
     return (
         f"{words.count(views)} views; {words.count(views - direct)} of them ({share}) are fed by others, "
@@ -303,13 +303,13 @@ def sentence(network: Network) -> str:
     )
 
 
-def _tiles(network: Network) -> list[Tile]:
-    before = measures(network.before, network.rewritings, network.costs)
-    after = measures(network.plan, network.rewritings, network.costs)
-    views = max(len(network.ids), 1)
+def _tiles(saved: SavedPlan) -> list[Tile]:
+    before = measures(saved.before, saved.rewritings, saved.costs)
+    after = measures(saved.plan, saved.rewritings, saved.costs)
+    views = max(len(saved.ids), 1)
     less = 1 - after.latency / before.latency if before.latency else 0.0
     more = after.utilization / before.utilization - 1 if before.utilization else 0.0
-    program = network.about.get("utilization", {})
+    program = saved.about.get("utilization", {})
     gap = f"first plan within {program['gap']:.2%} of the optimum" if "gap" in program else ""
     return [
         Tile(
@@ -321,11 +321,11 @@ def _tiles(network: Network) -> list[Tile]:
     ]
 
 
-def _level_rows(network: Network) -> list[tuple[str, str, str, str]]:
-    before, after = (levels(plan, network.rewritings) for plan in (network.before, network.plan))
+def _level_rows(saved: SavedPlan) -> list[tuple[str, str, str, str]]:
+    before, after = (levels(plan, saved.rewritings) for plan in (saved.before, saved.plan))
     count = int(max(before.max(initial=0), after.max(initial=0)))
     old, new = (np.bincount(each, minlength=count + 1) for each in (before, after))
-    total = max(len(network.ids), 1)
+    total = max(len(saved.ids), 1)
     return [
         (str(level), words.count(int(old[level])), words.count(int(new[level])), f"{new[level] / total:.1%}")
         for level in range(1, count + 1)

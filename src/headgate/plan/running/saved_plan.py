@@ -1,4 +1,4 @@
-"""A dissemination network as data: who feeds whom, and a plan carried out for an event."""
+"""A plan as data, with its views, sites and costs: who feeds whom, and a plan carried out for an event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VIEWS, FEEDS = "views.parquet", "feeds.parquet"
 _SCALARS = ("source_fan_out", "source_bandwidth", "source_cpu")
 
 
-class Network(NamedTuple):
+class SavedPlan(NamedTuple):
     """Views by number, which is the place of their id, and how each of them is fed.
 
     `before` is the plan of least utilization, `plan` the one after latency was lowered, within `capacities`:
@@ -133,7 +133,7 @@ class Network(NamedTuple):
         )
 
     @classmethod
-    def open(cls, path: Path, *, verify: bool = True) -> Network:
+    def open(cls, path: Path, *, verify: bool = True) -> SavedPlan:
         """Open a snapshot, memory-mapped."""
         snapshot = open_snapshot(place_of(path), ROOM, verify=verify)
         found, about = snapshot.arrays, dict(snapshot.about)
