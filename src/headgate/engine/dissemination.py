@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.kind import FilterSettings
-from headgate.contents.registry import content_of, kind_of, room_of_content
+from headgate.contents.registry import content_of
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.subscription import Subscription
 from headgate.engine.grown_views import GrownViews, names_of
 from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
-from headgate.engine.views import views_of
+from headgate.engine.view_maker import ViewMaker, views_in
 from headgate.errors import PlanError
 from headgate.plan.costs import averages, costs_of, sums
 from headgate.plan.graphs.embeddings import embedding_graph
@@ -38,20 +36,17 @@ from headgate.plan.running.planner import (
 from headgate.plan.running.saved_plan import SavedPlan, disseminate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
+    from headgate.core.subscription import Subscription
     from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
     from headgate.plan.placement import Link, Placement
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-
-_MEANT = ("nulls", "names", "dots")
-"""The settings that say what names mean in filters of records."""
 
 
 class Feeding(NamedTuple):
@@ -104,7 +99,7 @@ class Dissemination:
         saved: SavedPlan,
         sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
         settings: Settings,
-        taken: _Taken,
+        taken: ViewMaker,
     ) -> None:
         self.saved = saved
         """The plan as it was made first, which can be saved."""
@@ -151,7 +146,7 @@ class Dissemination:
         ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
         given = [by_id[identity] for identity in ids]
-        taken = _Taken(carries, taxonomy, nulls, names, dots)
+        taken = ViewMaker(carries, taxonomy, nulls, names, dots)
         views = taken.views(given)
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
@@ -167,16 +162,9 @@ class Dissemination:
     def open(cls, path: str | Path, *, taxonomy: Taxonomy | None = None) -> Dissemination:
         """Open a plan that `headgate plan` made, or `saved.save`; views over RDF need their taxonomy."""
         saved = SavedPlan.open(place_of(path))
-        about = saved.about
-        dialect = kind_of(about.get("content")).dialects[0]
-        given = [
-            Subscription(identity, saved.filters.text(number), dialect)
-            for number, identity in enumerate(saved.ids)
-        ]
-        meant: Mapping[str, str] = about.get("names", {})
-        taken = _Taken(about.get("carries"), taxonomy, *(meant.get(each) for each in _MEANT))
+        given, taken = views_in(saved, taxonomy)
         sizes = saved.sizes or (saved.costs.source_sent, saved.costs.source_sent)
-        settings = Settings.read(about.get("settings", {}))
+        settings = Settings.read(saved.about.get("settings", {}))
         return cls(given, taken.views(given), saved, sizes, settings, taken)
 
     def __len__(self) -> int:
@@ -439,34 +427,6 @@ def settings_of(given: object) -> Settings:
     if not isinstance(given, Settings):
         raise PlanError(f"the settings of a plan are {told(given)}: give Settings")
     return given
-
-
-class _Taken(NamedTuple):
-    """How views are made of subscriptions."""
-
-    carries: str | None
-    taxonomy: Taxonomy | None
-    nulls: str | None
-    names: str | None
-    dots: str | None
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Return what names mean, where it is not as usual."""
-        found = {name: getattr(self, name) for name in _MEANT}
-        return {name: value for name, value in found.items() if value is not None}
-
-    def views(self, subscriptions: Sequence[Subscription]) -> Views:
-        return views_of(subscriptions, **self._asdict())
-
-    def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
-        """Return what lists the numbers of the subscriptions that an event matches."""
-        content = content_of((each.dialect for each in subscriptions), "the views")
-        wanted = FilterSettings(taxonomy=self.taxonomy, nulls=self.nulls, names=self.names, dots=self.dots)
-        index = room_of_content(content, wanted).build(
-            Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
-        )
-        return lambda event: index.numbers(event).tolist()
 
 
 class _Some:
