@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Settings
 from headgate.core.snapshot import digest_of
-from headgate.engine.carried_plan import CarriedPlan, LevelCounts
+from headgate.engine.planned.carried_plan import CarriedPlan, LevelCounts
 from headgate.engine.views import views_of
 from headgate.runtime.targets import Group
 from headgate.tables.frames.disseminating import PlanPlace, count_levels_frame, disseminate_frame

@@ -71,13 +71,14 @@ def test_all_get_what_the_documents_give(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("kind", KINDS)
 def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
-    """Sites fail, and those that they fed are fed in another way from where they were."""
+    """Sites fail or are relieved: those that they fed are fed in another way, from where they were."""
     rng = random.Random(f"{kind} {seed}")
     world = world_of(kind, rng, 25, 30)
     plan = world.plan(Settings(fan_out=3))
     plan.rename_sites({each.site: f"s{rng.randrange(12)}" for each in plan.placed()})
     network = MemoryNetwork(world, plan, rng)
     gone: set[Id] = set()
+    relieved: set[str] = set()
     for event in world.documents:
         network.publish(event)
         for _ in range(rng.randint(0, 20)):
@@ -87,7 +88,20 @@ def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
             name = rng.choice(sorted({each.site for each in plan.placed()}))
             gone |= {each.id for each in plan.placed() if each.site == name}
             plan.fail_site(name)
+            relieved.discard(name)
             network.sites[name].alive = False
+            network.deploy()
+        elif rng.random() < 0.2:
+            name = rng.choice(sorted({each.site for each in plan.placed()}))
+            if name in relieved:
+                plan.resume_site(name)
+            else:
+                plan.relieve_site(name)
+                # The source can feed all, so nobody elsewhere is left to the site.
+                at = {each.id: each.site for each in plan.placed()}
+                takers = {each.site for each in plan.placed() for one in each.inputs if at[one] == name}
+                assert takers <= {name}
+            relieved ^= {name}
             network.deploy()
     network.drain()
     found, wanted = network.results(), direct(world)

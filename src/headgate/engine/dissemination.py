@@ -11,20 +11,19 @@ from headgate.contents.registry import content_of
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.engine.grown_views import GrownViews, names_of
 from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
-from headgate.engine.view_maker import ViewMaker, views_in
+from headgate.engine.planned.grown_views import GrownViews, names_of
+from headgate.engine.planned.growth import options_of, renumbered
+from headgate.engine.planned.view_maker import ViewMaker, views_in
 from headgate.errors import PlanError
 from headgate.plan.costs import averages, costs_of, sums
-from headgate.plan.graphs.embeddings import embedding_graph
-from headgate.plan.graphs.rewritability import find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE, Plan
 from headgate.plan.placement import links_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
-from headgate.plan.running.options import Option, spread
+from headgate.plan.running.options import spread
 from headgate.plan.running.placing import known_links, sites_of
 from headgate.plan.running.planner import (
     PlanInput,
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
-    from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
-    from headgate.plan.placement import Link, Placement
+    from headgate.plan.model import Capacities, Costs, Rewritings
+    from headgate.plan.placement import Link
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
@@ -118,6 +117,8 @@ class Dissemination:
         """Whether subscriptions came since all were compared with each other."""
         self._lost: dict[str, list[Subscription]] = {}
         """The subscriptions of sites that failed."""
+        self._relieved: dict[str, set[int]] = {}
+        """Sites that feed nobody elsewhere at present."""
 
     @classmethod
     def build(
@@ -273,7 +274,7 @@ class Dissemination:
             [*(self._sites[number] for number in near), *([place] * len(subscriptions))],
             [self._site_names[place] if place is not None else str(each.id) for each in subscriptions],
         )
-        options = _options(views, self._settings, len(near), rows[numbers], large[numbers], placement)
+        options = options_of(views, self._settings, len(near), rows[numbers], large[numbers], placement)
         for number, (each, named, (rewritings, source)) in enumerate(
             zip(subscriptions, names, options, strict=True), first
         ):
@@ -285,7 +286,7 @@ class Dissemination:
             self._sites.append(site)
             self._rows, self._bytes = rows[: number + 1], large[: number + 1]
             try:
-                self._plan.add(site, [_renumbered(each, numbers) for each in rewritings], source)
+                self._plan.add(site, [renumbered(each, numbers) for each in rewritings], source)
             except PlanError as error:
                 for earlier in subscriptions[: number - first]:
                     self._plan.withdraw(self._numbers.pop(earlier.id))
@@ -323,6 +324,7 @@ class Dissemination:
         if not here:
             raise PlanError(f"there is no subscription at site {name!r}")
         self._lost[name] = [self._subscriptions[number] for number in here]
+        self._relieved.pop(name, None)
         for number in here:
             del self._numbers[self._subscriptions[number].id]
             self._views.forget(number)
@@ -344,6 +346,22 @@ class Dissemination:
     def rename_sites(self, names: Mapping[str, str]) -> None:
         """Call sites by other names; sites of one name are one machine, which fails as a whole."""
         self._site_names = {site: names.get(name, name) for site, name in self._site_names.items()}
+
+    def relieve_site(self, name: str) -> ChangeEffect:
+        """Have a site feed nobody elsewhere; its own subscriptions stay, and what only it can feed."""
+        machine = {
+            self._sites[number] for number in self._numbers.values() if self._site_name(number) == name
+        }
+        if not machine:
+            raise PlanError(f"there is no subscription at site {name!r}")
+        self._relieved[name] = machine
+        return self._changed(self._plan.relieve(machine))
+
+    def resume_site(self, name: str) -> ChangeEffect:
+        """Let a site that was relieved feed others again."""
+        if name not in self._relieved:
+            raise PlanError(f"site {name!r} is not relieved: name one that is")
+        return self._changed(self._plan.resume(self._relieved.pop(name)))
 
     def restore_site(self, name: str) -> None:
         """Have a site that failed again, with its subscriptions, which are fed as those that come."""
@@ -464,63 +482,4 @@ def _living(saved: SavedPlan, settings: Settings) -> LivePlan:
         capacities,
         alpha=settings.alpha,
         beta=settings.beta,
-    )
-
-
-def _options(
-    views: Views,
-    settings: Settings,
-    first: int,
-    rows: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    placement: Placement,
-) -> list[tuple[list[Option], Option]]:
-    """Find how views from `first` on can be fed: by those before them, and by the source."""
-    targets = np.arange(first, len(views), dtype=np.int32)
-    found = _earlier(embedding_graph(views, targets=targets, threads=settings.threads))
-    rewritings = find_rewritings(
-        views.needed, found, settings.search, targets=targets, weights=sizes, threads=settings.threads
-    ).rewritings
-    costs = costs_of(rewritings, rows, sizes, settings.costs, placement)
-    options: list[tuple[list[Option], Option]] = []
-    for target in targets.tolist():
-        ways = [
-            _option(rewritings, costs, number) for number in range(*rewritings.offsets[target : target + 2])
-        ]
-        source = Option(
-            (),
-            float(costs.source_utilization[target]),
-            float(costs.source_latency[target]),
-            (float(costs.source_sent[target]),),
-            (float(costs.source_sending[target]),),
-            float(costs.source_joining[target]),
-        )
-        options.append((ways, source))
-    return options
-
-
-def _renumbered(option: Option, numbers: NDArray[np.int64]) -> Option:
-    """Name the inputs of a rewriting by their numbers among all views."""
-    return option._replace(inputs=tuple(numbers[list(option.inputs)].tolist()))
-
-
-def _earlier(embeddings: Embeddings) -> Embeddings:
-    """Keep the sources that come before their target."""
-    targets = np.repeat(np.arange(len(embeddings.offsets) - 1), np.diff(embeddings.offsets))
-    kept = embeddings.sources < targets
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-    return embeddings._replace(
-        offsets=before[embeddings.offsets], sources=embeddings.sources[kept], masks=embeddings.masks[kept]
-    )
-
-
-def _option(rewritings: Rewritings, costs: Costs, number: int) -> Option:
-    place = slice(*rewritings.input_offsets[number : number + 2])
-    return Option(
-        tuple(rewritings.inputs[place].tolist()),
-        float(costs.utilization[number]),
-        float(costs.latency[number]),
-        tuple(costs.sent[place].tolist()),
-        tuple(costs.sending[place].tolist()),
-        float(costs.joining[number]),
     )

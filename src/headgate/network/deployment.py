@@ -4,6 +4,7 @@
     look        every site is asked how it fares
     repair      sites that do not answer are taken out: those that they fed are fed in another way
     admit       a site that answers again has its views again, and catches up
+    relieve     a site that cannot keep up feeds nobody elsewhere, until it is taken back
 
 A change is told to the sites that it concerns, each with a number that rises (`epoch`). Where views have come
 to is known by their sites; a change says only from where, never how far.
@@ -26,12 +27,12 @@ from headgate.network.placement import assignments, begins_of
 from headgate.network.site import SiteStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from headgate.core.event import Id
-    from headgate.engine.dissemination import Dissemination
+    from headgate.engine.dissemination import ChangeEffect, Dissemination
     from headgate.network.assignment import Neighbour
     from headgate.network.placement import Held, Kind
 
@@ -69,6 +70,10 @@ class Deployment:
         self.epoch = 0
         self.failed: set[str] = set()
         """Sites that did not answer, and were taken out."""
+        self.relieved: set[str] = set()
+        """Sites that feed nobody elsewhere at present."""
+        self.seen: dict[str, SiteStatus | None] = {}
+        """How sites fared when they were last looked at for repair."""
         self._untold = False
         """Whether the plan has changed, and not all sites were told."""
         self._told: dict[str, Assignment] = {}
@@ -113,6 +118,11 @@ class Deployment:
             self._begins |= {(name, view.id): view.after for view in found.views}
         for name in sorted(self.failed & {view.site for view in self.plan.placed()}):
             self.plan.fail_site(name)
+
+    @property
+    def told(self) -> Mapping[str, Assignment]:
+        """Return what sites were told."""
+        return self._told
 
     @property
     def deployed(self) -> list[PlacedView]:
@@ -222,6 +232,7 @@ class Deployment:
         """Take out sites that do not answer; None if all do. What sites were not told yet, they are told."""
         began = time.monotonic()
         found = await self.look([name for name in self.sites if name not in self.failed])
+        self.seen = found
         silent = sorted(name for name, each in found.items() if each is None)
         begin = found[SOURCE]
         if begin is None:
@@ -231,6 +242,7 @@ class Deployment:
                 await self._tell(found, begin.documents)
             return None
         self.failed |= set(silent)
+        self.relieved -= set(silent)
         moved: set[Id] = set()
         unfed: set[Id] = set()
         for name in silent:
@@ -255,6 +267,24 @@ class Deployment:
         await self.deploy()
         return back
 
+    async def relieve(self, name: str) -> tuple[Id, ...]:
+        """Have a site feed nobody elsewhere, as far as there is another way; returns which views moved."""
+        return await self._change(self.plan.relieve_site, name)
+
+    async def take_back(self, name: str) -> tuple[Id, ...]:
+        """Let a site that was relieved feed others again; returns which views moved."""
+        return await self._change(self.plan.resume_site, name)
+
+    async def _change(self, change: Callable[[str], ChangeEffect], name: str) -> tuple[Id, ...]:
+        found = await self.look([each for each in self.sites if each not in self.failed])
+        begin = found[SOURCE]
+        if begin is None or found.get(name) is None:
+            raise NetworkError(f"the source or site {name!r} does not answer: it is left as it is")
+        moved = change(name).moved
+        self.relieved ^= {name}
+        await self._tell(found, begin.documents)
+        return moved
+
     async def drain(self, name: str) -> Repair:
         """Have a site hold nothing, and those that it fed be fed in another way, while it runs."""
         began = time.monotonic()
@@ -263,6 +293,7 @@ class Deployment:
         found = await self.look([each for each in self.sites if each not in self.failed])
         effect = self.plan.fail_site(name)
         self.failed.add(name)
+        self.relieved.discard(name)
         begin = found[SOURCE]
         assert begin is not None
         await self._tell(found, begin.documents)
@@ -298,6 +329,7 @@ class Deployment:
             )
             await self.wait(begin.documents, patience)
         self.plan = plan
+        self.relieved.clear()
         await self._tell(await self.look(found), begin.documents)
 
     async def wait(self, document: int, patience: float = 60.0) -> dict[str, SiteStatus | None]:

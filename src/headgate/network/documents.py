@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from headgate.core.subscription import Subscription
-from headgate.engine.view_maker import ViewMaker
+from headgate.engine.planned.view_maker import ViewMaker
 from headgate.errors import EventError
 from headgate.service.envelope import read_envelope
 

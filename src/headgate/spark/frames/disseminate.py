@@ -15,7 +15,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.snapshot import digest_of
 from headgate.core.versions.locating import opened_at
-from headgate.engine.view_maker import views_in
+from headgate.engine.planned.view_maker import views_in
 from headgate.plan.running.saved_plan import SavedPlan
 from headgate.runtime.targets import Group, Target
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, renamed

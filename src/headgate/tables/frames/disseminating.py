@@ -15,7 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
-from headgate.engine.carried_plan import CarriedPlan, LevelCounts
+from headgate.engine.planned.carried_plan import CarriedPlan, LevelCounts
 from headgate.errors import EventError
 from headgate.runtime.targets import in_memory, opened_as
 from headgate.tables.frames.explaining import events_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headgate.core.event import Event
-    from headgate.engine.carried_plan import Given
+    from headgate.engine.planned.carried_plan import Given
     from headgate.tables.frames.rows import FrameTask
     from headgate.tables.frames.rows import Given as Events
 

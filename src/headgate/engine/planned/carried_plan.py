@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.engine.view_maker import views_in
+from headgate.engine.planned.view_maker import views_in
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE
 from headgate.plan.running.saved_plan import SavedPlan
