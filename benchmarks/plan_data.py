@@ -142,7 +142,9 @@ def small_case(case: Case, views: int) -> Case:
         place[ways.inputs[uses]],
     )
     by = {"utilization": numbers, "latency": numbers, "joining": numbers, "sent": uses, "sending": uses}
-    own = Costs(*(column[by.get(name, kept)] for name, column in costs._asdict().items()))
+    own = Costs(
+        *(column[by.get(name, kept)] for name, column in costs._asdict().items() if column is not None)
+    )
     return Case(case.statistics, case.graphs._replace(rewritings=part), own, case.seconds)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Dissemination, Settings, Subscription
+from headgate import Dissemination, SavedPlan, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.network.assignment import SOURCE
 from headgate.network.entry import Result
@@ -42,7 +42,7 @@ def test_all_get_what_the_documents_give(kind: str, seed: int) -> None:
     """Sites take from each other in any order, are killed, and have room for few documents."""
     rng = random.Random(f"{kind} {seed}")
     world = world_of(kind, rng, 25, 30)
-    plan = world.plan()
+    plan = world.plan(links=rng.choice([None, world.links(rng)]))
     if rng.random() < 0.5:
         # Several views at each site, which feed each other there.
         plan.rename_sites({each.site: f"s{rng.randrange(6)}" for each in plan.placed()})
@@ -74,7 +74,7 @@ def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
     """Sites fail or are relieved: those that they fed are fed in another way, from where they were."""
     rng = random.Random(f"{kind} {seed}")
     world = world_of(kind, rng, 25, 30)
-    plan = world.plan(Settings(fan_out=3))
+    plan = world.plan(Settings(fan_out=3), world.links(rng) if seed % 2 else None)
     plan.rename_sites({each.site: f"s{rng.randrange(12)}" for each in plan.placed()})
     network = MemoryNetwork(world, plan, rng)
     gone: set[Id] = set()
@@ -99,7 +99,9 @@ def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
                 plan.relieve_site(name)
                 # The source can feed all, so nobody elsewhere is left to the site.
                 at = {each.id: each.site for each in plan.placed()}
-                takers = {each.site for each in plan.placed() for one in each.inputs if at[one] == name}
+                takers = {
+                    each.host or each.site for each in plan.placed() for one in each.inputs if at[one] == name
+                }
                 assert takers <= {name}
             relieved ^= {name}
             network.deploy()
@@ -110,6 +112,37 @@ def test_plans_change_while_documents_come(kind: str, seed: int) -> None:
     }
     # What a site had when it failed is a beginning of what it should have had.
     assert all(found[view] == wanted[view][: len(found[view])] for view in gone)
+
+
+@pytest.mark.parametrize("seed", seeds(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_joins_run_where_links_are_short(kind: str, seed: int, tmp_path: Path) -> None:
+    """Views that are computed at the site of an input get the same, and a saved plan knows where that is."""
+    rng = random.Random(f"{kind} {seed}")
+    world = world_of(kind, rng, 30, 12)
+    plan = world.plan(Settings(fan_out=6, source_fan_out=30), world.links(rng))
+    elsewhere = {each.id: each.host for each in plan.placed() if each.host is not None}
+    # From a whole row all is selected, and nothing joined.
+    assert elsewhere or kind == "sql"
+    plan.saved.save(tmp_path / "plan")
+    opened = Dissemination.open(tmp_path / "plan")
+    assert opened.placed() == plan.placed()
+    rows = SavedPlan.open(tmp_path / "plan").views().to_pylist()
+    assert {row["view"]: row["computed_at"] for row in rows if row["computed_at"] != row["site"]} == elsewhere
+    network = MemoryNetwork(world, opened, rng)
+    for event in world.documents:
+        network.publish(event)
+        for _ in range(5):
+            site, upstream = rng.choice(network.links())
+            network.sites[site].step(upstream, rng.randint(1, 4))
+        if elsewhere and rng.random() < 0.2:
+            # A view is fed in another way, and later as before.
+            opened.relieve_site(moved := rng.choice(sorted(set(elsewhere.values()))))
+            network.deploy()
+            opened.resume_site(moved)
+        network.deploy()
+    network.drain()
+    assert network.results() == direct(world)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -51,6 +51,7 @@ def row_of(event: Event) -> dict[str, Any]:
 async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
     """Read the logs of all sites."""
     found: dict[Id, list[tuple[int, Any]]] = {}
+    own = {each.id: each.site for each in deployment.deployed}
     for name, site in deployment.sites.items():
         if name == SOURCE or name in deployment.failed:
             continue
@@ -61,7 +62,7 @@ async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
                 after = page["next"]
                 for item in page["items"]:
                     entry = read_entry(item["event"])
-                    if isinstance(entry, Result):
+                    if isinstance(entry, Result) and own[entry.view] == name:
                         found.setdefault(entry.view, []).append((entry.document, entry.packed))
     return found
 
@@ -125,11 +126,14 @@ class Running:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_feed_each_other(sites: LocalSites, kind: str) -> None:
-    """All views get their results, through sites that take from each other."""
+    """All views get their results, through sites that take from each other, and compute for each other."""
     world = world_of(kind, random.Random(kind), 12, 20)
 
     async def run() -> dict[Id, list[tuple[int, Any]]]:
-        async with Running(sites, world, world.plan()) as running:
+        plan = world.plan(links=world.links(random.Random(1)))
+        assert any(each.host for each in plan.placed()) == (kind in {"xpath", "sql key"})
+        async with Running(sites, world, plan) as running:
+            assert running.deployment.deployed == plan.placed()
             for event in world.documents:
                 await running.publish(event)
             await running.deployment.wait(len(world.documents))

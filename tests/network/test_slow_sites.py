@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headgate.network.assignment import Assignment, Input, View
 from headgate.network.site import SiteStatus, ViewStatus
 from headgate.network.slow_sites import Limits, SlowSites
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
 
 CHAIN = ("a", "b", "c", "d")
 
@@ -12,10 +17,12 @@ CHAIN = ("a", "b", "c", "d")
 def _told() -> dict[str, Assignment]:
     """The source feeds a, which feeds b, and so on."""
     before = ("source", *CHAIN)
-    found = {"source": Assignment(network="n", site="source", epoch=1, documents="default")}
+    found: dict[str, Assignment] = {
+        "source": Assignment(network="n", site="source", epoch=1, documents="default")
+    }
     for name, above in zip(CHAIN, before, strict=False):
         view = View(name, "x = 1", "sql", 1, (Input("a" if above == "source" else above, above, "", "sql"),))
-        feeds = {"next": (name,)} if name != "d" else {}
+        feeds: dict[str, tuple[Id, ...]] = {"next": (name,)} if name != "d" else {}
         found[name] = Assignment(network="n", site=name, epoch=1, views=(view,), feeds=feeds)
     return found
 

@@ -19,7 +19,7 @@ from headgate.errors import PlanError
 from headgate.plan.costs import averages, costs_of, sums
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
-from headgate.plan.model import SOURCE, Plan
+from headgate.plan.model import AT_VIEW, SOURCE, Plan
 from headgate.plan.placement import links_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
@@ -65,6 +65,8 @@ class PlacedView(NamedTuple):
     site: str
     level: int
     inputs: tuple[Id, ...]
+    host: str | None = None
+    """Another site, where it is computed, and from which its own takes it."""
 
 
 class ChangeEffect(NamedTuple):
@@ -230,12 +232,17 @@ class Dissemination:
         for place in np.argsort(found, kind="stable").tolist():
             number, chosen = numbers[place], int(now.plan.chosen[place])
             inputs: list[int] = []
+            each, site, host = self._subscriptions[number], self._site_name(number), None
             if chosen != SOURCE:
                 begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
                 inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
-            each, site = self._subscriptions[number], self._site_name(number)
+                at = now.costs.host_of(chosen)
+                if at != AT_VIEW and self._site_name(inputs[at]) != site:
+                    host = self._site_name(inputs[at])
             level = int(found[place])
-            rows.append(PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs)))
+            rows.append(
+                PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs), host)
+            )
         return rows
 
     def _site_name(self, number: int) -> str:

@@ -23,7 +23,7 @@ from headgate.client.asynchronous import AsyncClient
 from headgate.engine.dissemination import PlacedView
 from headgate.errors import NetworkError, ServiceError
 from headgate.network.assignment import PROTOCOL, SOURCE, Assignment
-from headgate.network.placement import assignments, begins_of
+from headgate.network.placement import assignments, begins_of, forgotten
 from headgate.network.site import SiteStatus
 
 if TYPE_CHECKING:
@@ -127,19 +127,25 @@ class Deployment:
     @property
     def deployed(self) -> list[PlacedView]:
         """List the views as the sites were told of them, inputs first."""
-        found = [
-            PlacedView(
-                view.id,
-                view.filter,
-                view.dialect,
-                name,
-                view.level,
-                tuple(each.view for each in view.inputs if each.site != SOURCE),
-            )
-            for name, told in self._told.items()
-            if name != SOURCE
-            for view in told.views
-        ]
+        views = {(name, view.id): view for name, told in self._told.items() for view in told.views}
+        # What is taken by another site as it is has its own site there.
+        elsewhere = {
+            (each.site, each.view)
+            for (_, identity), view in views.items()
+            for each in view.inputs
+            if each.view == identity
+        }
+        found = []
+        for (name, identity), view in views.items():
+            if name == SOURCE or (name, identity) in elsewhere:
+                continue
+            inputs, host = view.inputs, None
+            if inputs[0].view == identity:
+                host = inputs[0].site
+                inputs = views[host, identity].inputs if (host, identity) in views else ()
+            placed = tuple(each.view for each in inputs)
+            host = None if host == SOURCE else host
+            found.append(PlacedView(identity, view.filter, view.dialect, name, view.level, placed, host))
         return sorted(found, key=lambda view: view.level)
 
     # What is told to sites
@@ -165,11 +171,13 @@ class Deployment:
     ) -> None:
         self._untold = True
         placed = self.plan.placed() if views is None else views
+        own = {view.id: view.site for view in placed}
         reached = {
             view.id: view.reached
             for name, status in found.items()
-            if name != SOURCE and status is not None
+            if status is not None
             for view in status.views
+            if own.get(view.id) == name
         }
         alive = {name: each for name, each in self.sites.items() if name not in self.failed}
         begins = begins_of(placed, self._begins, reached, position)
@@ -183,18 +191,22 @@ class Deployment:
             fan_outs=self.plan.fan_outs() if views is None else None,
         )
         changed = {name: each for name, each in wanted.items() if _differ(each, self._told.get(name))}
-        # Who takes from a site finds its views there: first the source, then the others.
+        # Who takes from a site finds its views there: first those that compute for others.
         few = asyncio.Semaphore(_AT_ONCE)
 
         async def assign(name: str) -> None:
             async with few:
                 await self._assign(changed[name])
 
-        for some in ([SOURCE], [name for name in changed if name != SOURCE]):
+        hosts = {view.host for view in placed} - {None}
+        for some in (
+            [SOURCE],
+            [name for name in changed if name in hosts],
+            [name for name in changed if name != SOURCE and name not in hosts],
+        ):
             await asyncio.gather(*(assign(name) for name in some if name in changed))
         # The source forgets how far it came with a view that it does not feed any more.
-        own = {held: at for held, at in self._begins.items() if held[0] != SOURCE}
-        self._begins = own | begins
+        self._begins = forgotten(placed, self._begins) | begins
         self._told |= changed
         self._untold = False
 

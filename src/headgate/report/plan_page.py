@@ -281,7 +281,7 @@ def write_report(saved: SavedPlan, path: Path, *, title: str, command: str = "")
 
 
 def render(saved: SavedPlan, *, title: str, command: str = "") -> str:
-    """Return the page of a saved."""
+    """Return the page of a plan."""
     return template("plan_page.html.j2").render(
         title=title,
         sentence=sentence(saved),
@@ -311,6 +311,8 @@ def _tiles(saved: SavedPlan) -> list[Tile]:
     more = after.utilization / before.utilization - 1 if before.utilization else 0.0
     program = saved.about.get("utilization", {})
     gap = f"first plan within {program['gap']:.2%} of the optimum" if "gap" in program else ""
+    moved = int((saved.capacities.sites[saved.hosts()] != saved.capacities.sites).sum())
+    elsewhere = [Tile("joins elsewhere", words.count(moved), "at the site of an input")] if moved else []
     return [
         Tile(
             "fed by the publisher", words.count(after.source_fed), f"{after.source_fed / views:.1%} of views"
@@ -318,6 +320,7 @@ def _tiles(saved: SavedPlan) -> list[Tile]:
         Tile("levels", words.count(len(after.per_level)), f"{len(before.per_level)} before"),
         Tile("latency", f"{less:.0%} less", "than in the plan of least utilization"),
         Tile("utilization", f"{more:+.1%}", gap),
+        *elsewhere,
     ]
 
 

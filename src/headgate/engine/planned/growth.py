@@ -76,4 +76,5 @@ def _option(rewritings: Rewritings, costs: Costs, number: int) -> Option:
         tuple(costs.sent[place].tolist()),
         tuple(costs.sending[place].tolist()),
         float(costs.joining[number]),
+        costs.host_of(number),
     )

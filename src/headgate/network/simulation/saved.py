@@ -9,7 +9,7 @@ import numpy as np
 from headgate.network.assignment import SOURCE
 from headgate.network.simulation.cities import cities_of, nine_cities, read_links
 from headgate.network.simulation.figures import figures_of
-from headgate.network.simulation.layout import layout_of_plan
+from headgate.network.simulation.layout import layout_of_plan, with_joins
 from headgate.network.simulation.model import Costs, Machines, Scene, Traffic
 from headgate.plan.running.saved_plan import SavedPlan
 
@@ -42,12 +42,14 @@ def simulate_plan(
         sites = np.array([places[name] for name in names], np.int64)[sites]
         names = [f"site{place:03}" for place in range(count)]
     large = saved.costs.source_sent if saved.sizes is None else saved.sizes[1]
-    traffic = Traffic.of(large[None, :], np.zeros(1), documents, interval)
     machines = Machines.own(cities_of([SOURCE, *names], links, given))
     costs = Costs().scaled(slower)
 
     def run(plan: Plan) -> Figures:
         layout = layout_of_plan(plan, saved.rewritings, sites, len(names))
+        # Joins that run elsewhere are views more, there.
+        layout, views = with_joins(layout, 1 + sites[saved.hosts(plan)])
+        traffic = Traffic.of(large[views][None, :], np.zeros(1), documents, interval)
         return figures_of(Scene(layout, machines, links, traffic, costs))
 
     return run(saved.before), run(saved.plan)
