@@ -22,7 +22,7 @@ from headgate.report.plan_page import (
     render,
     write_report,
 )
-from tests.plan.test_network import drawn
+from tests.plan.test_saved_plan import drawn
 from tests.report.reading import svg_texts
 
 if TYPE_CHECKING:

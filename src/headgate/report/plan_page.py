@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from headgate.plan.running.network import Network
+    from headgate.plan.running.saved_plan import SavedPlan
 
 
 SHOWN = 10
@@ -45,34 +45,34 @@ _STEPS = 3
 """Points of a trace from which on it is drawn."""
 
 
-def charts(network: Network) -> list[Chart]:
+def charts(saved: SavedPlan) -> list[Chart]:
     """List the charts of a network, those that say something."""
-    found = [network_chart(network), levels_chart(network)]
-    if (network.plan.chosen != SOURCE).any():
-        found += [fan_out_chart(network), busiest_chart(network)]
-    if len(network.about.get("trace", ())) > 1:
-        found.append(latency_chart(network))
+    found = [network_chart(saved), levels_chart(saved)]
+    if (saved.plan.chosen != SOURCE).any():
+        found += [fan_out_chart(saved), busiest_chart(saved)]
+    if len(saved.about.get("trace", ())) > 1:
+        found.append(latency_chart(saved))
     return found
 
 
-def network_chart(network: Network) -> Chart:
+def network_chart(saved: SavedPlan) -> Chart:
     """Draw who feeds whom."""
-    level = levels(network.plan, network.rewritings)
+    level = levels(saved.plan, saved.rewritings)
     feeders = [
         Feeder("publisher", 0),
-        *(Feeder(str(name), int(on)) for name, on in zip(network.ids, level, strict=True)),
+        *(Feeder(str(name), int(on)) for name, on in zip(saved.ids, level, strict=True)),
     ]
-    source, target = _links(network)
-    direct = np.flatnonzero(network.plan.chosen == SOURCE)
+    source, target = _links(saved)
+    direct = np.flatnonzero(saved.plan.chosen == SOURCE)
     feeds = [(0, int(view) + 1, 1) for view in direct]
     feeds += [(int(a) + 1, int(b) + 1, 1) for a, b in zip(source, target, strict=True)]
     return feeds_chart("Who feeds whom", "view", feeders, feeds)
 
 
-def levels_chart(network: Network) -> Chart:
+def levels_chart(saved: SavedPlan) -> Chart:
     """Draw how many views are on each level, before latency was lowered and after."""
-    before = np.bincount(levels(network.before, network.rewritings))[1:]
-    after = np.bincount(levels(network.plan, network.rewritings))[1:]
+    before = np.bincount(levels(saved.before, saved.rewritings))[1:]
+    after = np.bincount(levels(saved.plan, saved.rewritings))[1:]
     count = max(len(before), len(after), 1)
     same = np.array_equal(before, after)
     series = (
@@ -107,9 +107,9 @@ def levels_chart(network: Network) -> Chart:
     return Chart("levels", "Levels", f"{caption} The publisher feeds level 1.", 3.2, draw)
 
 
-def fan_out_chart(network: Network) -> Chart:
+def fan_out_chart(saved: SavedPlan) -> Chart:
     """Draw how many views are fed by so many others."""
-    feeding = _feeding(network)
+    feeding = _feeding(saved)
     most = int(feeding.max())
     edges = np.unique(np.linspace(0, most + 1, min(most + 1, _BARS) + 1).round().astype(int))
 
@@ -125,7 +125,7 @@ def fan_out_chart(network: Network) -> Chart:
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("views that a view feeds")
         axes.set_ylabel("views")
-        bound = network.capacities.fan_out
+        bound = saved.capacities.fan_out
         if len(bound) and np.isfinite(bound[0]) and (bound == bound[0]).all() and bound[0] <= most:
             x = float(np.interp(bound[0] + 1, edges, np.arange(len(edges))))
             axes.axvline(x, color=ACCENT, linewidth=1.4)
@@ -139,23 +139,23 @@ def fan_out_chart(network: Network) -> Chart:
     return Chart("fan-out", "Fan-out", caption, 3.0, draw)
 
 
-def busiest_chart(network: Network) -> Chart:
+def busiest_chart(saved: SavedPlan) -> Chart:
     """Draw a bar for each of the sites that feed the most, with what it can bear."""
-    load = loads(network.plan, network.rewritings, network.costs, network.capacities)
+    load = loads(saved.plan, saved.rewritings, saved.costs, saved.capacities)
     order = np.argsort(-load.fan_out, kind="stable")[:SHOWN]
     order = order[load.fan_out[order] > 0]
-    first = _first_views(network)
+    first = _first_views(saved)
 
     def draw(axes: Axes) -> None:
         right = float(load.fan_out[order[0]])
         for place, site in enumerate(order.tolist()):
-            value, bound = float(load.fan_out[site]), float(network.capacities.fan_out[site])
+            value, bound = float(load.fan_out[site]), float(saved.capacities.fan_out[site])
             axes.barh(place + 0.2, value, height=0.3, color=MAIN)
             if bound <= right * 1.05:
                 axes.plot([bound, bound], [place + 0.02, place + 0.38], color=ACCENT, linewidth=1.6)
-            name = words.shorten(network.sites.text(int(site)), 28)
+            name = words.shorten(saved.sites.text(int(site)), 28)
             room = (46 if is_narrow(axes) else 110) - len(name)
-            text = f"{name} · {words.shorten(network.filters.text(int(first[site])), room)}"
+            text = f"{name} · {words.shorten(saved.filters.text(int(first[site])), room)}"
             axes.text(0, place - 0.02, text, va="bottom", fontsize=9.5, clip_on=True, in_layout=False)
             axes.text(value + right * 0.01, place + 0.2, words.count(value), va="center", color=SOFT)
         axes.set_ylim(len(order) - 0.55, -0.45)
@@ -169,10 +169,10 @@ def busiest_chart(network: Network) -> Chart:
     return Chart("busiest", "Busiest sites", caption, 0.5 + 0.56 * len(order), draw)
 
 
-def latency_chart(network: Network) -> Chart:
+def latency_chart(saved: SavedPlan) -> Chart:
     """Draw how latency fell while it was lowered; without steps in between two numbers say it."""
     heading = "Latency while it was lowered"
-    trace = np.array([(each[0], each[1]) for each in network.about["trace"]])
+    trace = np.array([(each[0], each[1]) for each in saved.about["trace"]])
     first, last, took = trace[0, 1], trace[-1, 1], words.duration(float(trace[-1, 0]))
     if len(np.unique(trace[:, 1])) == 1:
         text = f"The sum of all views' latencies stayed as it was: in {took} nothing better was found."
@@ -196,15 +196,15 @@ def latency_chart(network: Network) -> Chart:
     return Chart("latency", heading, f"{caption}. A step is a better plan.", 2.8, draw)
 
 
-def _feeding(network: Network) -> NDArray[np.int64]:
-    used = network.rewritings.inputs[input_places(network.plan, network.rewritings)]
-    return np.bincount(used, minlength=len(network.ids))
+def _feeding(saved: SavedPlan) -> NDArray[np.int64]:
+    used = saved.rewritings.inputs[input_places(saved.plan, saved.rewritings)]
+    return np.bincount(used, minlength=len(saved.ids))
 
 
-def _first_views(network: Network) -> NDArray[np.int64]:
+def _first_views(saved: SavedPlan) -> NDArray[np.int64]:
     """Find the first view of each site."""
-    first = np.zeros(len(network.capacities.fan_out), np.int64)
-    sites, places = np.unique(network.capacities.sites, return_index=True)
+    first = np.zeros(len(saved.capacities.fan_out), np.int64)
+    sites, places = np.unique(saved.capacities.sites, return_index=True)
     first[sites] = places
     return first
 
@@ -224,40 +224,40 @@ def _range(edges: NDArray[np.int64], place: int) -> str:
     return f"{low:,}" if low == high else f"{low:,}\N{EN DASH}{high:,}"
 
 
-def _links(network: Network) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(saved: SavedPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """List who feeds whom."""
-    fed = np.flatnonzero(network.plan.chosen != SOURCE)
-    counts = np.diff(network.rewritings.input_offsets)[network.plan.chosen[fed]]
-    used = network.rewritings.inputs[input_places(network.plan, network.rewritings)]
+    fed = np.flatnonzero(saved.plan.chosen != SOURCE)
+    counts = np.diff(saved.rewritings.input_offsets)[saved.plan.chosen[fed]]
+    used = saved.rewritings.inputs[input_places(saved.plan, saved.rewritings)]
     return used.astype(np.int64), np.repeat(fed, counts)
 
 
-def write_report(network: Network, path: Path, *, title: str, command: str = "") -> None:
+def write_report(saved: SavedPlan, path: Path, *, title: str, command: str = "") -> None:
     """Write a report in the format of its file's name, whole or not at all."""
     check_output(path)
     if path.suffix == ".html":
-        data = render(network, title=title, command=command).encode("utf-8", "replace")
+        data = render(saved, title=title, command=command).encode("utf-8", "replace")
     else:
-        data = sheet(f"{title}: {sentence(network)}", charts(network), path.suffix[1:])
+        data = sheet(f"{title}: {sentence(saved)}", charts(saved), path.suffix[1:])
     write_whole(data, path)
 
 
-def render(network: Network, *, title: str, command: str = "") -> str:
-    """Return the page of a network."""
+def render(saved: SavedPlan, *, title: str, command: str = "") -> str:
+    """Return the page of a plan."""
     return template("plan_page.html.j2").render(
         title=title,
-        sentence=sentence(network),
-        tiles=_tiles(network),
-        pictures=charts(network),
-        rows=_level_rows(network),
+        sentence=sentence(saved),
+        tiles=_tiles(saved),
+        pictures=charts(saved),
+        rows=_level_rows(saved),
         command=command,
     )
 
 
-def sentence(network: Network) -> str:
+def sentence(saved: SavedPlan) -> str:
     """Say who feeds whom, in numbers."""
-    views = len(network.ids)
-    direct = int((network.plan.chosen == SOURCE).sum())
+    views = len(saved.ids)
+    direct = int((saved.plan.chosen == SOURCE).sum())
     share = f"{1 - direct / views:.1%}" if views else "none"
     return (
         f"{words.count(views)} views; {words.count(views - direct)} of them ({share}) are fed by others, "
@@ -265,13 +265,13 @@ def sentence(network: Network) -> str:
     )
 
 
-def _tiles(network: Network) -> list[Tile]:
-    before = measures(network.before, network.rewritings, network.costs)
-    after = measures(network.plan, network.rewritings, network.costs)
-    views = max(len(network.ids), 1)
+def _tiles(saved: SavedPlan) -> list[Tile]:
+    before = measures(saved.before, saved.rewritings, saved.costs)
+    after = measures(saved.plan, saved.rewritings, saved.costs)
+    views = max(len(saved.ids), 1)
     less = 1 - after.latency / before.latency if before.latency else 0.0
     more = after.utilization / before.utilization - 1 if before.utilization else 0.0
-    program = network.about.get("utilization", {})
+    program = saved.about.get("utilization", {})
     gap = f"; that is within {program['gap']:.2%} of the optimum" if "gap" in program else ""
     return [
         Tile(
@@ -293,11 +293,11 @@ def _tiles(network: Network) -> list[Tile]:
     ]
 
 
-def _level_rows(network: Network) -> list[tuple[str, str, str, str]]:
-    before, after = (levels(plan, network.rewritings) for plan in (network.before, network.plan))
+def _level_rows(saved: SavedPlan) -> list[tuple[str, str, str, str]]:
+    before, after = (levels(plan, saved.rewritings) for plan in (saved.before, saved.plan))
     count = int(max(before.max(initial=0), after.max(initial=0)))
     old, new = (np.bincount(each, minlength=count + 1) for each in (before, after))
-    total = max(len(network.ids), 1)
+    total = max(len(saved.ids), 1)
     return [
         (str(level), words.count(int(old[level])), words.count(int(new[level])), f"{new[level] / total:.1%}")
         for level in range(1, count + 1)
