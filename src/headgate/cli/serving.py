@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,13 @@ def serve(asked: ServiceSettings) -> None:
 
     set_up_log(asked.log)
     running = Running(asked)
-    running.run(lambda address: click.echo(f"headgate serves at {address}", err=True))
+
+    def ready(address: str) -> None:
+        # What is loaded by now stays: a collection that looked through it again and again would find nothing.
+        gc.freeze()
+        click.echo(f"headgate serves at {address}", err=True)
+
+    running.run(ready)
 
 
 @cli.group()

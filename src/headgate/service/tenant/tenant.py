@@ -36,6 +36,7 @@ from headgate.service.tenant.index import Contents
 from headgate.service.tenant.indexes import Indexes
 from headgate.service.tenant.limits import Limits
 from headgate.service.tenant.matcher import Job, Matcher, Matching, Publish, Published, Tell
+from headgate.service.tenant.matches import Matches
 from headgate.service.tenant.names import Names
 from headgate.service.tenant.statistics import MatchCounts
 from headgate.service.tenant.timers import digests_of, run_timers
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
-    from headgate.errors import EventError
     from headgate.runtime.operations import Change
     from headgate.service.storage.block import Block
     from headgate.service.storage.log import Write
@@ -203,12 +203,18 @@ class Tenant(Matching):
         *,
         atomic: bool = True,
         also: Callable[[Published], list[Write]] | None = None,
+        named: bool = False,
     ) -> Published:
-        """Match events and keep them; returns when they are on disk, with what else is written with them."""
+        """Match events and keep them; returns when they are on disk, with what else is written with them.
+
+        The answer names those who matched if that is wanted.
+        """
         size = sum(map(len, texts))
         self.waiting += size
         try:
-            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic, also))
+            found: Published = await self._ask(
+                lambda reply: Publish(events, texts, reply, atomic, also, named)
+            )
         finally:
             self.waiting -= size
         return found
@@ -272,19 +278,26 @@ class Tenant(Matching):
 
     # What the matcher asks, in its thread
 
-    def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
-        """List for each event the subscriptions that get it, or why it is refused."""
+    def match(self, events: Sequence[Event]) -> Matches:
+        """Find the subscriptions that get each event, or why it is refused."""
         if self._ends and self._ends[0][0] <= time.time_ns() // 1_000:
             self._end_due()
-        return self.index.match(events)
+        return self.index.match_numbers(events, self.names)
 
-    def numbers_of(self, ids: Sequence[Id]) -> list[int]:
-        """Return the numbers of subscriptions."""
-        return self.names.numbers_of(ids)
+    def ids_of(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of subscriptions."""
+        return self.names.ids_of(numbers)
 
-    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
+    @property
+    def holds(self) -> bool:
+        """Tell whether there are limits that may hold matches back."""
+        return bool(self.limits)
+
+    def hold(self, now: int, found: Matches) -> tuple[Matches, Matches | None, list[Write]]:
         """Take out of matches what limits hold back."""
-        return self.limits.hold(now, found) if self.limits else (None, [])
+        lists = found.lists()
+        held, writes = self.limits.hold(now, lists)
+        return (found, None, writes) if held is None else (Matches.of(lists), Matches.of(held), writes)
 
     def recover(self) -> None:
         """Open the index again from what is stored."""
