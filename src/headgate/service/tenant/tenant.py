@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from headgate.core.event import JSON
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.runtime.operations import UPSERT, Put, Unsubscribe
 from headgate.service.metrics import TenantCounts
@@ -31,6 +32,7 @@ from headgate.service.storage.graph import edge_of, node_of
 from headgate.service.storage.store import Store, built, demand_build, keep
 from headgate.service.storage.subscriptions import Stored
 from headgate.service.storage.writer import Entry, Writer
+from headgate.service.tenant.asker import Asker
 from headgate.service.tenant.edits import changed, read_taxonomy
 from headgate.service.tenant.index import Contents
 from headgate.service.tenant.indexes import Indexes
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
+    from headgate.errors import EventError
     from headgate.runtime.operations import Change
     from headgate.service.storage.block import Block
     from headgate.service.storage.log import Write
@@ -117,6 +120,7 @@ class Tenant(Matching):
         self.writer = Writer(store.log, name)
         bounds = store.log.bounds()
         self.matcher = Matcher(self, self.writer, bounds.last, self._settle, name)
+        self.asker = Asker(self._match_now, loop, name)
         self.position = bounds.last
         """The position of the last event that is on disk."""
 
@@ -184,6 +188,7 @@ class Tenant(Matching):
         for task in (self._timers, self._saving):
             if task is not None:
                 task.cancel()
+        await asyncio.to_thread(self.asker.close)
         await asyncio.to_thread(self.matcher.close)
         await asyncio.to_thread(self.writer.close)
         position = self.store.subscriptions.position()
@@ -227,6 +232,16 @@ class Tenant(Matching):
     def _digests(self, now: int) -> tuple[list[Told], list[Write]]:
         due, writes = self.limits.due(now)
         return digests_of(due, self.names.ids_of), writes
+
+    async def ask(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        """List for each event the subscriptions that get it, or why it is refused; nothing is kept."""
+        if all(event.content_type == JSON for event in events):
+            return await self.asker.ask(events)
+        # Documents may take long, and others need not wait for them.
+        return await asyncio.to_thread(self._match_now, events)
+
+    def _match_now(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        return self.index.match(events)
 
     async def _ask(self, make: Callable[[Callable[[Any], None]], Publish | Job | Tell]) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
