@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ _DATA = click.option(
     type=click.Path(path_type=Path),
     help="What `serve` was given.",
 )
+_YOUNG = 10_000
+"""Objects made and not let go of after which the young ones among them are looked through."""
 
 
 def need_service() -> None:
@@ -57,12 +60,16 @@ def serve(asked: ServiceSettings) -> None:
 
     set_up_log(asked.log)
     running = Running(asked, Console())
-    running.run(_tell)
 
+    def ready(address: str) -> None:
+        # What is loaded by now stays: a collection that looked through it again and again would find nothing.
+        gc.freeze()
+        # A request of a hundred events makes about as many objects as are looked through by default.
+        gc.set_threshold(_YOUNG, 20, 20)
+        click.echo(f"headgate serves at {address}", err=True)
+        click.echo(f"its console is at {address}/console", err=True)
 
-def _tell(address: str) -> None:
-    click.echo(f"headgate serves at {address}", err=True)
-    click.echo(f"its console is at {address}/console", err=True)
+    running.run(ready)
 
 
 @cli.group()
