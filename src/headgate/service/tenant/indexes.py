@@ -91,6 +91,10 @@ class Indexes:
             self.routed.save(place.with_name(_GRAPH), position)
         self.alone.save(place, position)
 
+    def places(self, place: Path) -> list[Path]:
+        """List where their snapshots are."""
+        return [place] if self.routed is None else [place, place.with_name(_GRAPH)]
+
     @property
     def shape(self) -> Shapes:
         """Return what the engines can do."""

@@ -694,16 +694,21 @@ class Tenant(Matching):
 
     async def _save_later(self) -> None:
         await asyncio.sleep(_SAVE_LATER)
-        await self._save_alone()
+        await self.save()
 
     # Snapshots
 
+    def index_places(self) -> list[Path]:
+        """List where snapshots of the index are."""
+        return self.index.places(self.store.index)
+
     def _save_soon(self) -> None:
         if not self._building.locked() and self.store.subscriptions.position() - self._saved_at > _SAVE_AFTER:
-            task = self._loop.create_task(self._save_alone())
+            task = self._loop.create_task(self.save())
             task.add_done_callback(_tell_failure)
 
-    async def _save_alone(self) -> None:
+    async def save(self) -> None:
+        """Write a snapshot of the index, when nothing else builds one."""
         async with self._building:
             await self._save()
 
