@@ -57,8 +57,8 @@ class Restoring(NamedTuple):
 
     until: float
     what: str
-    requests: tuple[tuple[str, dict[str, str], Any], ...]
-    """Operation, path and body of each."""
+    requests: tuple[tuple[Any, ...], ...]
+    """Operation, path and body of each, and its query if it has one."""
 
 
 @dataclass
@@ -74,6 +74,8 @@ class Session:
     """What tokens of forms are made of."""
     messages: deque[Message] = field(default_factory=lambda: deque(maxlen=5))
     deleted: dict[str, Restoring] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What pages keep for their next request, by the page's name."""
 
     @property
     def token(self) -> str:
@@ -84,7 +86,7 @@ class Session:
         """Tell whether a form is one of this session."""
         return hmac.compare_digest(self.token.encode(), given.encode(errors="replace"))
 
-    def can_restore(self, what: str, *requests: tuple[str, dict[str, str], Any]) -> str:
+    def can_restore(self, what: str, *requests: tuple[Any, ...]) -> str:
         """Keep what brings something back; returns its name."""
         name = secrets.token_hex(8)
         self.deleted[name] = Restoring(time.monotonic() + _UNDO, what, requests)

@@ -74,8 +74,8 @@ async def undo(view: View) -> Response:
     if found is None:
         raise NotFound("this cannot be undone any more: it was long ago, or was undone already")
     try:
-        for operation, path, body in found.requests:
-            await view.ask(operation, path, body=body)
+        for operation, path, body, *query in found.requests:
+            await view.ask(operation, path, query[0] if query else None, body)
     except HeadgateError as error:
         raise Problem(f"{found.what} could not be brought back: {error}", problem_of(error).status) from None
     return view.went(back, f"{found.what} is back")

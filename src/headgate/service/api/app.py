@@ -28,6 +28,7 @@ from headgate.service.api import (  # noqa: F401 -- their operations
     openapi,
     operating,
     subscriptions,
+    tracing,
     validating,
 )
 from headgate.service.api.listening import socket_of

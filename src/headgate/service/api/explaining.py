@@ -81,7 +81,7 @@ class Explanation(msgspec.Struct, omit_defaults=True, kw_only=True):
 async def explain(call: Call) -> Answer:
     """Say why."""
     said = call.said(ExplainBody)
-    event, kept = _event(call, said)
+    event, kept = asked_event(call, said.event, said.cursor, said.event_id)
     if said.subscription is not None and said.filter is not None:
         raise Problem("there are both `subscription` and `filter`: give one of them", 422)
     if said.rank is not None and said.subscription is None:
@@ -91,19 +91,22 @@ async def explain(call: Call) -> Answer:
     return Answer(await asyncio.to_thread(_explain, call.tenant, said, event, kept))
 
 
-def _event(call: Call, said: ExplainBody) -> tuple[Event, KeptEvent | None]:
-    given = [each for each in (said.event, said.cursor, said.event_id) if each is not None]
+def asked_event(
+    call: Call, inline: dict[str, Any] | None, cursor: int | None, identity: str | None
+) -> tuple[Event, KeptEvent | None]:
+    """Return the event that is asked about: one of the request, or one that is kept."""
+    given = [each for each in (inline, cursor, identity) if each is not None]
     if len(given) != 1:
         raise Problem("give one of `event`, `cursor` and `event_id`", 422)
-    if said.event is not None:
-        return inline_event(said.event), None
-    positions = [said.cursor] if said.cursor is not None else call.tenant.store.log.find(str(said.event_id))
+    if inline is not None:
+        return inline_event(inline), None
+    positions = [cursor] if cursor is not None else call.tenant.store.log.find(str(identity))
     for position in positions:
         kept = event_at(call, position)
         if kept is None:
             continue
         fields = msgspec.json.decode(kept.event)
-        if said.event_id is None or fields.get("id") == said.event_id:
+        if identity is None or fields.get("id") == identity:
             return event_of(fields), kept
     raise NotFound(f"there is no event {given[0]!r}: it was never there, or is not kept any more")
 
@@ -164,7 +167,7 @@ def _rank(engine: Engine, event: Event, identity: str, asked: dict[str, Any]) ->
     if not engine.backend.routed:
         asked = {name: asked[name] for name in ("k", "mode", "factors")}
     found = engine.explain_rank(event, identity, **asked)
-    about = _plain(found)
+    about = plain(found)
     return {
         "rank": found.rank,
         "entered": found.entered,
@@ -175,10 +178,10 @@ def _rank(engine: Engine, event: Event, identity: str, asked: dict[str, Any]) ->
 
 
 def _told(found: Any) -> Explanation:
-    return Explanation(matches=bool(found.matches), lines=found.lines(), verdict=_plain(found))
+    return Explanation(matches=bool(found.matches), lines=found.lines(), verdict=plain(found))
 
 
-def _plain(found: Any) -> Any:
+def plain(found: Any) -> Any:
     """Return an explanation as JSON has it."""
     about = asdict(found) if is_dataclass(found) and not isinstance(found, type) else found
     return msgspec.json.decode(msgspec.json.encode(about, enc_hook=str))
@@ -193,7 +196,7 @@ def _nearest(tenant: Tenant, event: Event, most: int) -> Explanation:
     found = index.why_not(event, most, None)
     near = [
         NearMissed(
-            subscription=str(each.id), filter=each.filter, failed=[_plain(clause) for clause in each.failed]
+            subscription=str(each.id), filter=each.filter, failed=[plain(clause) for clause in each.failed]
         )
         for each in found
     ]

@@ -226,6 +226,7 @@ def _named(path: str, name: str) -> str:
 _EXAMPLES = {
     ("/v1/subscriptions/{id}", "id"): "cheap-sport",
     ("/v1/graph/nodes/{id}", "id"): "sport",
+    ("/v1/graph/nodes/{id}/subscriptions", "id"): "sport",
     ("/v1/keys/{id}", "id"): "0123456789ab",
 }
 """What stands in paths of examples."""

@@ -11,6 +11,8 @@ from headgate.runtime.rows import read_edge, read_node
 from headgate.service.resources import EdgeBody, Part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import apsw
 
     from headgate.graph.model import Edge, Node
@@ -56,6 +58,28 @@ class Graph:
         """List the edges from a node and to it."""
         query = "SELECT body FROM edges WHERE source = ?1 OR target = ?1"
         return [_EDGE.decode(body) for (body,) in self._database.rows(query, identity)]
+
+    def counts(self) -> tuple[int, int]:
+        """Count nodes and edges."""
+        found = self._database.row("SELECT (SELECT count(*) FROM nodes), (SELECT count(*) FROM edges)")
+        return (0, 0) if found is None else (int(found[0]), int(found[1]))
+
+    def roots(self, most: int) -> list[Part]:
+        """List nodes that no edge leads to, in the order of their ids."""
+        query = "SELECT body FROM nodes WHERE id NOT IN (SELECT target FROM edges) ORDER BY id LIMIT ?"
+        return [_PART.decode(body) for (body,) in self._database.rows(query, most)]
+
+    def nodes_of(self, ids: Iterable[str]) -> list[Part]:
+        """List the nodes of some ids, in their order."""
+        query = "SELECT body FROM nodes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return [_PART.decode(body) for (body,) in self._database.rows(query, _list(ids))]
+
+    def edges_of(self, ids: Iterable[str], *, back: bool = False) -> list[EdgeBody]:
+        """List the edges that leave some nodes, or lead to them, in the order of their ends."""
+        end = "target" if back else "source"
+        test = f"{end} IN (SELECT value FROM json_each(?))"
+        query = f"SELECT body FROM edges WHERE {test} ORDER BY source, target"
+        return [_EDGE.decode(body) for (body,) in self._database.rows(query, _list(ids))]
 
     def taxonomy(self) -> str | None:
         """Return the taxonomy, as Turtle."""
@@ -109,6 +133,10 @@ def put_taxonomy(text: str | None) -> Write:
 
 def _run(writer: apsw.Connection, query: str, row: tuple[object, ...]) -> None:
     writer.execute(query, row)
+
+
+def _list(ids: Iterable[str]) -> str:
+    return msgspec.json.encode(list(ids)).decode()
 
 
 def _test(search: str | None) -> str:

@@ -44,7 +44,7 @@ from headgate.service.tenant.statistics import MatchCounts
 from headgate.service.tenant.timers import digests_of, run_timers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from headgate.core.event import Event, Id
@@ -157,6 +157,17 @@ class Tenant(Matching):
         replaced = {each.id for each in more}
         kept = (each for each in self.store.subscriptions.all() if each.id not in replaced)
         found = [each.indexed for each in (*kept, *more) if each.expires is None or each.expires > now]
+        return self._with_graph(found)
+
+    def contents(self, ids: Iterable[str] | None = None) -> Contents:
+        """Return what the index is built of; of some subscriptions alone if their ids are given."""
+        if ids is None:
+            return self._contents()
+        now = time.time_ns() // 1_000
+        stored = [each for each in map(self.store.subscriptions.get, ids) if each is not None]
+        return self._with_graph([each.indexed for each in stored if (each.expires or now + 1) > now])
+
+    def _with_graph(self, found: list[Subscription]) -> Contents:
         graph = self.store.graph
         nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
         ranked = bool(self.store.setting(_RANKED))
