@@ -38,7 +38,7 @@ from headgate.network.simulation.figures import figures_of, slowed_to
 from headgate.network.simulation.layout import hops_of, layout_of_placed, layout_of_plan, levels_of
 from headgate.network.simulation.model import NOTHING, Costs, Machines, Scene, Traffic
 from headgate.plan.costs import averages
-from headgate.plan.running.planner import PlanInput, find_ways, make_network
+from headgate.plan.running.planner import PlanInput, find_ways, make_plan
 from headgate.workloads.xml.xmark import WAN, XMark
 from headgate.xml.answers.answers import PreparedPattern
 from headgate.xml.events.reading import read_document
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from headgate.engine.dissemination import PlacedView
     from headgate.network.simulation.figures import Figures
     from headgate.network.simulation.model import Floats, Layout
-    from headgate.plan.running.network import Network
+    from headgate.plan.running.saved_plan import SavedPlan
     from headgate.xml.language.model import Pattern
 
 SEED = 1
@@ -305,16 +305,16 @@ def _evaluating(world: World, placed: Sequence[PlacedView]) -> tuple[float, floa
 
 class _Planned(NamedTuple):
     bound: float
-    network: Network
+    saved: SavedPlan
     sizes: NDArray[np.float32]
     document_bytes: Floats
 
     def scene(self, costs: Costs, documents: int, *, after: bool) -> Scene:
         """Put the plan on sites in nine cities, one document after another."""
-        network = self.network
-        places = np.arange(len(network.ids)) % SITES
-        plan = network.plan if after else network.before
-        layout = layout_of_plan(plan, network.rewritings, places, SITES)
+        saved = self.saved
+        places = np.arange(len(saved.ids)) % SITES
+        plan = saved.plan if after else saved.before
+        layout = layout_of_plan(plan, saved.rewritings, places, SITES)
         links = nine_cities()
         traffic = Traffic.of(self.sizes, self.document_bytes, documents, _ALONE)
         return Scene(layout, Machines.own(spread(SITES + 1, links)), links, traffic, costs)
@@ -336,7 +336,7 @@ def section_5_5(size: Size, workload: XMark, source: float | None, costs: Costs)
     }
     where = f"{size.views:,} views on {SITES} sites in nine cities"
     results = [
-        Result("views that the source feeds", float((each.network.plan.chosen < 0).sum()), "",
+        Result("views that the source feeds", float((each.saved.plan.chosen < 0).sum()), "",
                section=f"{where}: plans", column=_named(each.bound, after=True))
         for each in planned
     ]  # fmt: skip
@@ -374,7 +374,7 @@ def plans_of(
             fan_out=bound, source_fan_out=source, relax=_WIDER, swaps=False, time_limit=60.0, gap=0.01
         )
         begun = time.perf_counter()
-        made = make_network(laid, asked, settings, ways=lambda: ways).network
+        made = make_plan(laid, asked, settings, ways=lambda: ways).saved
         say(f"{_bound(bound)}: planned in {time.perf_counter() - begun:.0f} s")
         planned.append(_Planned(bound, made, sizes, np.array([float(len(text)) for text in texts])))
     return planned
@@ -483,6 +483,6 @@ def at_scale(size: Size, costs: Costs, *, full: bool) -> list[Result]:
         Result("CPU of a message", 1e9 * spent / max(1, found.messages), "ns", section=section),
         Result("mean latency", 1e3 * found.mean, "ms", section=section),
         Result(
-            "views that the source feeds", float((planned.network.plan.chosen < 0).sum()), "", section=section
+            "views that the source feeds", float((planned.saved.plan.chosen < 0).sum()), "", section=section
         ),
     ]

@@ -17,7 +17,7 @@ from headgate.plan.graphs.rewritability import rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.model import Costs, Rewritings, same_capacities
 from headgate.plan.program.program import solve
-from headgate.plan.running.network import disseminate
+from headgate.plan.running.saved_plan import disseminate
 from headgate.plan.running.validate import problems
 from headgate.workloads.statistics import measure_views
 from headgate.workloads.xml.xmark import XMark
@@ -142,7 +142,9 @@ def small_case(case: Case, views: int) -> Case:
         place[ways.inputs[uses]],
     )
     by = {"utilization": numbers, "latency": numbers, "joining": numbers, "sent": uses, "sending": uses}
-    own = Costs(*(column[by.get(name, kept)] for name, column in costs._asdict().items()))
+    own = Costs(
+        *(column[by.get(name, kept)] for name, column in costs._asdict().items() if column is not None)
+    )
     return Case(case.statistics, case.graphs._replace(rewritings=part), own, case.seconds)
 
 

@@ -211,7 +211,7 @@ def test_what_names_mean(tmp_path: Path) -> None:
     for name in ("a", "there", "gone"):
         network.subscribe(subscriptions[name])
     assert check(network, subscriptions, events, **meaning) > 0
-    Dissemination.build(subscriptions.values(), events, **meaning).network.save(tmp_path / "network")
+    Dissemination.build(subscriptions.values(), events, **meaning).saved.save(tmp_path / "network")
     for each in (network, Dissemination.open(tmp_path / "network")):
         for event in events:
             delivered = each.deliver(event)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from headgate.engine.dissemination import Dissemination
     from headgate.engine.engine import Engine
     from headgate.graph.model import Edge, Node
-    from headgate.plan.running.network import Network
     from headgate.plan.running.planner import Settings
+    from headgate.plan.running.saved_plan import SavedPlan
     from headgate.ranking.boxes.index import BoxIndex
     from headgate.ranking.model import Best, Box, Interval
     from headgate.rdf.language.model import Options
@@ -42,11 +42,11 @@ __all__ = [
     "Event",
     "Explanation",
     "Interval",
-    "Network",
     "Node",
     "Omission",
     "Omissions",
     "Options",
+    "SavedPlan",
     "Schema",
     "Settings",
     "Subscription",
@@ -72,7 +72,7 @@ _HOMES = {
     "Taxonomy": "headgate.rdf.taxonomy.taxonomy",
     "Explanation": "headgate.records.explain.explain",
     "Dissemination": "headgate.engine.dissemination",
-    "Network": "headgate.plan.running.network",
+    "SavedPlan": "headgate.plan.running.saved_plan",
     "Settings": "headgate.plan.running.planner",
 }
 

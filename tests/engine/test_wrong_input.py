@@ -17,9 +17,9 @@ from headgate import (
     Engine,
     Event,
     Interval,
-    Network,
     Node,
     Options,
+    SavedPlan,
     Schema,
     Settings,
     Subscription,
@@ -248,5 +248,5 @@ def test_plans(tmp_path: Path) -> None:
         call(partial(plan.subscribe, wrong), wrong)
     try_all("fail", plan.fail, identity="t")
     try_all("unsubscribe", plan.unsubscribe, identity="s")
-    try_all("open", Network.open, path=tmp_path, verify=True)
-    try_all("save", plan.network.save, path=tmp_path / "other\0name")
+    try_all("open", SavedPlan.open, path=tmp_path, verify=True)
+    try_all("save", plan.saved.save, path=tmp_path / "other\0name")

@@ -20,8 +20,8 @@ import msgspec
 from headgate import Dissemination, Edge, Engine, Event, Node, Subscription
 from headgate.core.snapshot import VERSION
 from headgate.graph.base import LAYOUT as GRAPH
-from headgate.plan.running.network import LAYOUT as PLAN
-from headgate.plan.running.network import Network
+from headgate.plan.running.saved_plan import LAYOUT as PLAN
+from headgate.plan.running.saved_plan import SavedPlan
 from headgate.ranking.filters.base import LAYOUT as RANKED
 from headgate.rdf.index.live import LAYOUT as RDF
 from headgate.records.index.live import LAYOUT as RECORDS
@@ -107,11 +107,11 @@ def _plan(place: Path) -> None:
         Subscription("titles", "//news//title{val}", "xpath"),
     ]
     event = Event("e1", "<news><author>Bo</author><title>Up</title></news>", content_type="xml")
-    Dissemination.build(patterns, [event]).network.save(place / "plan")
+    Dissemination.build(patterns, [event]).saved.save(place / "plan")
 
 
 def _ask_plan(place: Path) -> object:
-    found = Network.open(place / "plan")
+    found = SavedPlan.open(place / "plan")
     return [list(found.ids), found.views().column_names[:3], found.feeds().num_rows]
 
 

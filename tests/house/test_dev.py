@@ -53,9 +53,9 @@ def test_unknown_command_is_one_line_and_exit_code_2() -> None:
     )
 
 
-def test_setup_takes_no_arguments() -> None:
+def test_setup_takes_no_other_arguments() -> None:
     done = run_dev("setup", "now")
-    assert (done.returncode, done.stderr) == (2, "./dev: setup takes no arguments and got now\n")
+    assert (done.returncode, done.stderr) == (2, "./dev: setup takes --browser, or nothing, and got now\n")
 
 
 def test_older_pythons_can_read_the_script() -> None:

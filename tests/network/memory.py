@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.network.assignment import SOURCE, Neighbour, taken
 from headgate.network.entry import Mark, Result
 from headgate.network.evaluation import Evaluation
-from headgate.network.placement import Kind, assignments, begins_of
+from headgate.network.placement import Kind, assignments, begins_of, forgotten
 
 if TYPE_CHECKING:
     import random
@@ -119,6 +119,8 @@ class MemoryNetwork:
         self.documents: list[Event] = []
         self.begins: dict[tuple[str, Id], int] = {}
         self.sites: dict[str, MemorySite] = {}
+        self.own: dict[Id, str] = {}
+        """The site of each view."""
         self.deploy()
 
     def reached(self) -> dict[Id, int]:
@@ -128,6 +130,7 @@ class MemoryNetwork:
             for site in self.sites.values()
             if site.alive and site.name != SOURCE and site.evaluation is not None
             for view, at in site.reached.items()
+            if self.own[view] == site.name
         }
 
     def deploy(self) -> None:
@@ -139,7 +142,10 @@ class MemoryNetwork:
             self.sites[name] = MemorySite(self, name)
         kind = Kind("n", "default", self.world.carries)
         alive = dict.fromkeys((name for name in sorted(names) if self.sites[name].alive), NOWHERE)
-        self.begins = begins_of(placed, self.begins, self.reached(), len(self.documents))
+        self.own |= {each.id: each.site for each in placed}
+        self.begins = forgotten(placed, self.begins) | begins_of(
+            placed, self.begins, self.reached(), len(self.documents)
+        )
         for name, given in assignments(kind, placed, alive, self.epoch, begins=self.begins).items():
             self.sites[name].assign(given)
 
@@ -188,6 +194,7 @@ class MemoryNetwork:
         for name, site in self.sites.items():
             if name != SOURCE:
                 for entry in site.log:
-                    if isinstance(entry, Result):
+                    # What is computed for another site stands in the log of both.
+                    if isinstance(entry, Result) and self.own[entry.view] == name:
                         found[entry.view].append((entry.document, entry.packed))
         return found

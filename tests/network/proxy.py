@@ -11,7 +11,7 @@ class Proxy:
 
     def __init__(self, port: int, delay: float = 0.0) -> None:
         self._target = port
-        self._delay = delay
+        self.delay = delay
         self._open = True
         self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
@@ -51,7 +51,7 @@ class Proxy:
     async def _hand(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while piece := await reader.read(1 << 16):
-                await asyncio.sleep(self._delay)
+                await asyncio.sleep(self.delay)
                 writer.write(piece)
                 await writer.drain()
         except OSError:

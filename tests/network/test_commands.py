@@ -33,7 +33,7 @@ def test_commands(
     run = Command(monkeypatch, capsys)
     world = world_of("xpath", random.Random(2), 8, 12)
     plan = world.plan()
-    plan.network.save(tmp_path / "plan")
+    plan.saved.save(tmp_path / "plan")
     names = sorted({view.site for view in plan.placed()})
     sites, plans = str(tmp_path / "sites.jsonl"), str(tmp_path / "plan")
     with LocalSites(tmp_path / "data") as running:
@@ -82,7 +82,7 @@ def test_commands(
 @pytest.mark.nightly
 def test_a_network_on_one_machine(tmp_path: Path) -> None:
     """It starts, says how to publish, repairs itself, and ends."""
-    world_of("sql", random.Random(2), 12, 5).plan().network.save(tmp_path / "plan")
+    world_of("sql", random.Random(2), 12, 5).plan().saved.save(tmp_path / "plan")
     given = ["--directory", str(tmp_path / "try"), "--sites", "3", "--port", "0"]
     started = subprocess.Popen(
         [HEADGATE, "network", "local", str(tmp_path / "plan"), *given], stderr=subprocess.PIPE, text=True

@@ -17,7 +17,13 @@ from headgate.network.simulation import fast, reference
 from headgate.network.simulation.calibration import Observed, calibrate, error, predicted
 from headgate.network.simulation.cities import cities_of, nine_cities, one_place, read_links, spread
 from headgate.network.simulation.figures import figures_of, slowed_to
-from headgate.network.simulation.layout import hops_of, layout_of, layout_of_placed, levels_of
+from headgate.network.simulation.layout import (
+    hops_of,
+    layout_of,
+    layout_of_placed,
+    levels_of,
+    with_joins,
+)
 from headgate.network.simulation.model import NOTHING, Costs, Links, Machines, Scene, Traffic
 from headgate.network.simulation.saved import simulate_plan
 from headgate.report.deliveries import Delivered, write_charts
@@ -204,7 +210,7 @@ def test_saved_plans_are_simulated(tmp_path: Path) -> None:
     """Both plans of a directory are, on its sites or on fewer, with wires of a file; a picture shows them."""
     world = world_of("xpath", random.Random(1), 10, 5)
     given = Settings(fan_out=2.0, relax=1.5)
-    Dissemination.build(world.subscriptions, world.documents, given).network.save(tmp_path / "plan")
+    Dissemination.build(world.subscriptions, world.documents, given).saved.save(tmp_path / "plan")
     before, after = simulate_plan(tmp_path / "plan", documents=3)
     assert before.results == after.results == 30
     assert int(before.per_level.sum()) == 10
@@ -257,3 +263,17 @@ def test_plans_of_sites_give_what_the_memory_gives() -> None:
     traffic = Traffic.of(np.ones((1, 2)), np.ones(1), 7, 0.1)
     scene = Scene(layout, Machines.own([0, 0, 0]), one_place(), traffic, Costs())
     assert fast.totals(scene).view_count.tolist() == [7, 7]
+
+
+def test_a_join_runs_at_the_station_of_an_input() -> None:
+    """View 2 is computed where view 0 is: view 1 comes there, and the result goes on to view 2."""
+    layout = layout_of([1, 2, 3], [0, 0, 0, 2], [0, 1], 4)
+    same, views = with_joins(layout, [1, 2, 3])
+    assert same is layout
+    assert views.tolist() == [0, 1, 2]
+    moved, views = with_joins(layout, [1, 2, 1])
+    assert views.tolist() == [0, 1, 2, 2]
+    assert moved.station.tolist() == [1, 2, 3, 1]
+    assert moved.inputs.tolist() == [3, 0, 1]
+    # From the source to view 1, from there to the join, and on to view 2.
+    assert [each.tolist() for each in hops_of(moved)] == [[1, 1, 2, 1], [1, 1, 3, 2]]

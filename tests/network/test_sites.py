@@ -14,11 +14,12 @@ import pytest
 from headgate import AsyncClient, Settings
 from headgate.client.asking import Ask
 from headgate.errors import ServiceError
-from headgate.network.assignment import SOURCE, Neighbour
+from headgate.network.assignment import SOURCE, Assignment, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.entry import Result, read_entry
 from headgate.network.local import LocalSites
 from headgate.network.placement import Kind
+from headgate.network.slow_sites import Limits
 from headgate.network.watch import watch
 from tests.network.proxy import Proxy
 from tests.network.test_evaluation import direct
@@ -50,6 +51,7 @@ def row_of(event: Event) -> dict[str, Any]:
 async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
     """Read the logs of all sites."""
     found: dict[Id, list[tuple[int, Any]]] = {}
+    own = {each.id: each.site for each in deployment.deployed}
     for name, site in deployment.sites.items():
         if name == SOURCE or name in deployment.failed:
             continue
@@ -60,7 +62,7 @@ async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
                 after = page["next"]
                 for item in page["items"]:
                     entry = read_entry(item["event"])
-                    if isinstance(entry, Result):
+                    if isinstance(entry, Result) and own[entry.view] == name:
                         found.setdefault(entry.view, []).append((entry.document, entry.packed))
     return found
 
@@ -78,7 +80,12 @@ class Running:
     """A world on sites of this machine, and a publisher."""
 
     def __init__(
-        self, sites: LocalSites, world: World, plan: Dissemination, delay: float | None = None
+        self,
+        sites: LocalSites,
+        world: World,
+        plan: Dissemination,
+        delay: float | None = None,
+        deployment: type[Deployment] = Deployment,
     ) -> None:
         self.sites = sites
         self.world = world
@@ -91,7 +98,12 @@ class Running:
             for name, each in found.items():
                 self.proxies[name] = Proxy(int(each.address.rpartition(":")[2]), delay)
                 found[name] = Neighbour(f"http://127.0.0.1:{self.proxies[name].port}", each.key)
-        self.deployment = Deployment(kind, plan, found)
+        self.deployment = deployment(kind, plan, found)
+        if isinstance(self.deployment, SlowLinks):
+            self.proxies = {
+                name: Proxy(int(each.address.rpartition(":")[2]), 0.8) for name, each in found.items()
+            }
+            self.deployment.proxies = self.proxies
         publisher = sites.sites[SOURCE].publisher
         assert publisher is not None
         self._publisher = publisher
@@ -114,11 +126,14 @@ class Running:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_processes_feed_each_other(sites: LocalSites, kind: str) -> None:
-    """All views get their results, through sites that take from each other."""
+    """All views get their results, through sites that take from each other, and compute for each other."""
     world = world_of(kind, random.Random(kind), 12, 20)
 
     async def run() -> dict[Id, list[tuple[int, Any]]]:
-        async with Running(sites, world, world.plan()) as running:
+        plan = world.plan(links=world.links(random.Random(1)))
+        assert any(each.host for each in plan.placed()) == (kind in {"xpath", "sql key"})
+        async with Running(sites, world, plan) as running:
+            assert running.deployment.deployed == plan.placed()
             for event in world.documents:
                 await running.publish(event)
             await running.deployment.wait(len(world.documents))
@@ -188,6 +203,61 @@ def test_a_partition_heals(sites: LocalSites) -> None:
     assert plain(asyncio.run(run()), world) == plain(direct(world), world)
     assert any("fed in another way" in line for line in lines)
     assert any("is back, and catches up" in line for line in lines)
+
+
+class SlowLinks(Deployment):
+    """One site reaches the others through proxies that delay."""
+
+    slow = ""
+    proxies: dict[str, Proxy]
+
+    async def _assign(self, assignment: Assignment) -> None:
+        if assignment.site == self.slow:
+            near = {
+                name: Neighbour(f"http://127.0.0.1:{self.proxies[name].port}", each.key)
+                for name, each in assignment.neighbours.items()
+            }
+            assignment = msgspec.structs.replace(assignment, neighbours=near)
+        await super()._assign(assignment)
+
+
+def test_a_slow_site_is_relieved(sites: LocalSites) -> None:
+    """It feeds nobody elsewhere while it is behind, and feeds them again when it has caught up."""
+    world = world_of("sparql", random.Random(11), 10, 400)
+
+    async def run() -> dict[Id, list[tuple[int, Any]]]:
+        plan = world.plan()
+        at = {view.id: view.site for view in plan.placed()}
+        used = [each for view in plan.placed() for each in view.inputs]
+        name = at[max(sorted(set(used)), key=used.count)]
+        SlowLinks.slow = name
+        async with Running(sites, world, plan, deployment=SlowLinks) as running:
+            deployment = running.deployment
+            watching = asyncio.ensure_future(
+                watch(deployment, lines.append, 0.05, Limits(high=0.5, low=0.3, hold=0.3))
+            )
+            left = list(world.documents)
+
+            async def publish_until(start: str) -> None:
+                while not any(start in line for line in lines):
+                    assert left, lines
+                    await running.publish(left.pop(0))
+                    await asyncio.sleep(0.03)
+
+            await publish_until(f"site {name!r} is behind")
+            assert {view.site for view in plan.placed() for each in view.inputs if at[each] == name} <= {name}
+            assert not deployment.told[name].feeds
+            for proxy in running.proxies.values():
+                proxy.delay = 0.0
+            await publish_until(f"site {name!r} has caught up")
+            assert deployment.told[name].feeds
+            del world.documents[len(world.documents) - len(left) :]
+            await deployment.wait(len(world.documents))
+            watching.cancel()
+            return await results(deployment)
+
+    lines: list[str] = []
+    assert plain(asyncio.run(run()), world) == plain(direct(world), world)
 
 
 def test_a_network_goes_over_to_other_plans(sites: LocalSites) -> None:

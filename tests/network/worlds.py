@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate import Dissemination, Event, Settings, Subscription
+from headgate.plan.placement import Link
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
 
 KINDS = ("xpath", "sparql", "sql", "sql key")
 
@@ -21,11 +23,25 @@ class World(NamedTuple):
     subscriptions: list[Subscription]
     documents: list[Event]
 
-    def plan(self, settings: Settings | None = None) -> Dissemination:
+    def plan(self, settings: Settings | None = None, links: Sequence[Link] | None = None) -> Dissemination:
         """Plan who feeds whom."""
         return Dissemination.build(
-            self.subscriptions, self.documents[:5], settings or Settings(fan_out=3), carries=self.carries
+            self.subscriptions,
+            self.documents[:5],
+            settings or Settings(fan_out=3),
+            links=links,
+            carries=self.carries,
         )
+
+    def links(self, rng: random.Random) -> list[Link]:
+        """Draw links between all sites, near and far, so that joins run elsewhere than at their views."""
+        names = [str(each.id) for each in self.subscriptions]
+        return [
+            Link(one, other, rng.choice([0.1, 500.0]), rng.choice([1.0, 1e6]))
+            for one in names
+            for other in names
+            if one != other
+        ]
 
 
 def world_of(kind: str, rng: random.Random, views: int, documents: int) -> World:

@@ -73,6 +73,7 @@ def test_random_changes(seed: int) -> None:
     there = set(range(len(plan.chosen)))
     sites = dict(enumerate(capacities.sites.tolist()))
     alive = set(range(len(capacities.fan_out)))
+    relieved: dict[int, list[int]] = {}
     for _ in range(40):
         what = rng.random()
         unfed = set(living.unfed)
@@ -94,15 +95,25 @@ def test_random_changes(seed: int) -> None:
             if refusal:
                 assert "there is no room for a view at site" in refusal
                 assert living.current().plan.chosen.tolist() == before.plan.chosen.tolist()
-        elif what < 0.9 and there:
+        elif what < 0.8 and there:
             view = rng.choice(sorted(there))
             change = living.withdraw(view)
             there.discard(view)
             assert set(living.unfed) == (unfed - {view} - set(change.fed_again)) | set(change.unfed)
+        elif alive and rng.random() < 0.5:
+            site = rng.choice(sorted(alive))
+            if site in relieved:
+                change = living.resume(relieved.pop(site))
+            else:
+                change = living.relieve([site])
+                relieved[site] = [site]
+            assert not change.unfed
+            assert set(living.unfed) == unfed - set(change.fed_again)
         elif alive:
             site = rng.choice(sorted(alive))
             change = living.fail(site)
             alive.discard(site)
+            relieved.pop(site, None)
             there -= {view for view in there if sites[view] == site}
             assert set(living.unfed) == (unfed & there) - set(change.fed_again) | set(change.unfed)
         _judge(living)
@@ -126,6 +137,29 @@ CHAIN = Plan(np.array([SOURCE, 0, 1, 2], dtype=np.int64))
 def _chain(fan_out: float = 3, source: float = 1) -> LivePlan:
     """View 0 at the source, 1 of 0, 2 of 1, 3 of 2; 3 could also be fed by 0."""
     return LivePlan(CHAIN, REWRITINGS, COSTS, same_capacities(4, fan_out, source_fan_out=source))
+
+
+def test_a_site_is_relieved_and_feeds_again() -> None:
+    """It feeds nobody elsewhere, but what only it can feed; afterwards all is as it was."""
+    living = _chain(source=2)
+    before = living.current().plan.chosen.tolist()
+    # View 3 can be fed by 0, too.
+    assert living.relieve([2]) == ((3,), (), ())
+    assert living.current().plan.chosen.tolist() == [SOURCE, 0, 1, 3]
+    # View 2 can be fed by the source, which then is full: a second time nothing is left.
+    assert living.relieve([1]) == ((2,), (), ())
+    assert living.current().plan.chosen.tolist() == [SOURCE, 0, SOURCE, 3]
+    assert living.relieve([0]) == ((), (), ())
+    _judge(living)
+    with pytest.raises(PlanError, match="would feed one more"):
+        living.add(3, [_by(0)], DIRECT)
+    with pytest.raises(PlanError, match=r"sites \[3\] are not relieved"):
+        living.resume([3])
+    assert living.resume([0]) == ((), (), ())
+    assert living.resume([1]) == ((2,), (), ())
+    assert living.resume([2]) == ((3,), (), ())
+    assert living.current().plan.chosen.tolist() == before
+    _judge(living)
 
 
 def _by(*inputs: int) -> Option:

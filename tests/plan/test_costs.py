@@ -50,9 +50,11 @@ def test_costs_are_as_written(seed: int) -> None:
 def test_types_are_those_of_the_model() -> None:
     """All arrays are of floats, contiguous, and no two are one."""
     costs = costs_of(rewritings_of([[], [(0,)]]), [1, 2], [3, 4])
-    assert all(each.dtype == np.float64 and each.flags.c_contiguous for each in costs)
-    assert not any(np.shares_memory(a, b) for i, a in enumerate(costs) for b in costs[:i])
-    empty = costs_of(rewritings_of([[], []]), [1, 2], [3, 4])
+    *arrays, hosts = costs
+    assert hosts is None
+    assert all(each.dtype == np.float64 and each.flags.c_contiguous for each in arrays)
+    assert not any(np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+    *empty, _ = costs_of(rewritings_of([[], []]), [1, 2], [3, 4])
     assert [len(each) for each in empty] == [0, 0, 0, 0, 0, 2, 2, 2, 2, 2]
 
 

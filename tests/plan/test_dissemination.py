@@ -17,7 +17,7 @@ from headgate.plan.graphs.rewritability import rewritings as find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE, Plan, Rewritings, infinite_capacities, same_capacities
-from headgate.plan.running.network import disseminate
+from headgate.plan.running.saved_plan import disseminate
 from headgate.plan.running.validate import problems
 from headgate.xml.views.views import XmlViews
 from tests.plan.instances import random_plan, rewritings_of, valid_plan

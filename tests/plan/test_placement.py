@@ -137,10 +137,10 @@ def test_links_decide_who_feeds(tmp_path: Path) -> None:
         links = [Link(slow, "up", delay=500.0), Link(quick, "up", delay=1.0), Link(slow, quick, delay=0.0)]
         made = Dissemination.build(given, [NEWS], settings, links=[*links, Link(quick, slow, delay=0.0)])
         assert made.feeding("up").inputs == (quick,)
-        made.network.save(tmp_path / slow)
+        made.saved.save(tmp_path / slow)
         again = Dissemination.open(tmp_path / slow)
-        assert again.network.links is not None
-        assert again.network.links.delays.tolist() == made.network.links.delays.tolist()  # type: ignore[union-attr]
+        assert again.saved.links is not None
+        assert again.saved.links.delays.tolist() == made.saved.links.delays.tolist()  # type: ignore[union-attr]
         again.fail("up")
         again.subscribe(given[2])
         assert again.feeding("up").inputs == (quick,)
@@ -154,7 +154,7 @@ def test_views_of_one_site_feed_each_other_for_nothing() -> None:
         Dissemination.build(given, [NEWS], settings)
     made = Dissemination.build(given, [NEWS], settings, sites={each.id: "paris" for each in given})
     assert made.feeding("desk").inputs == ("companies", "headlines")
-    assert made.network.feeds()["bytes"].to_pylist() == [0.0, 0.0]
+    assert made.saved.feeds()["bytes"].to_pylist() == [0.0, 0.0]
     assert {each.site for each in made.placed()} == {"paris"}
     assert made.deliver(NEWS)["desk"].tuples().plain() == [{"company.val": "A", "headline.val": "Up"}]
 

@@ -22,8 +22,9 @@ from headgate import Event, Subscription
 from headgate.core.event import read_object
 from headgate.core.interning import TextPool
 from headgate.core.jit.memory import EACH
+from headgate.core.values import EXACT, flatten_into, fold
 from headgate.errors import EventError
-from headgate.records.events import line_codes, rows
+from headgate.records.events import line_codes, rows, unnamed
 from headgate.records.events.encode import encode_events
 from headgate.records.index import kernels
 from headgate.records.index.arrays import Desk, Events, RecordArrays
@@ -201,6 +202,34 @@ def test_deep_objects() -> None:
             rows.RowEncoder(INDEX.built).encode([Event("e", {name: {"name": deep}})])
 
 
+@examples(60)
+@given(st.integers(0, 10**6), st.sampled_from(["", EXACT]))
+def test_objects_that_no_filter_names_are_checked(seed: int, mark: str) -> None:
+    rng = random.Random(seed)
+    part = mark.__add__ if mark else fold
+    checked = unnamed.CheckedObjects(part)
+
+    def made(depth: int) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for name in rng.sample(["a", "A", "b", "Strasse", "STRASSE", "n", "x" * 100, 7], 3):
+            kind = rng.randrange(8)
+            inner = depth < 35 and (kind < 2 or depth > 3)
+            found[name] = made(depth + 1) if inner else rng.choice(BAD if kind == 2 else ODD)
+            if depth > 3:
+                return found
+        return found
+
+    for _ in range(40):
+        value, around = made(0), rng.choice([0, 0, 1, 28])
+        try:
+            flatten_into({}, value, ("x",) * (around + 1), part)
+        except EventError:
+            with pytest.raises(EventError):
+                checked.check(value, around)
+        else:
+            checked.check(value, around)
+
+
 def test_mappings_and_foreign_types() -> None:
     class Row(dict[str, Any]):
         """A mapping that is no dict."""
@@ -222,6 +251,7 @@ def test_mappings_and_foreign_types() -> None:
 def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "KEPT", 4)
     monkeypatch.setattr(rows, "SPELLINGS", 4)
+    monkeypatch.setattr(unnamed, "SPELLINGS", 4)
     monkeypatch.setattr(line_codes, "LOOKED_UP", 0)
     rng = random.Random(5)
     built = index_of([f"i = {n} OR s = 's{n}'" for n in range(20)]).built
@@ -236,6 +266,10 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(encoder.level.types) <= 6
     with pytest.raises(EventError, match="is given twice"):
         encoder.encode([Event("e", {"x200": 1, "X200": 2})])
+    for n in range(20):
+        encoder.encode([Event("e", {"nobody": {f"y{n}": 1, f"Z{n}": 2}})])
+        with pytest.raises(EventError, match="is given twice"):
+            encoder.encode([Event("e", {"nobody": {f"z{n}": 1, f"Z{n}": 2}})])
 
 
 def test_no_events_and_no_filters() -> None:

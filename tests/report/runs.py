@@ -82,7 +82,9 @@ PAGE = RunPage(
         stage("reading events (1)", 3, 9.4, 2),
         stage("matching (3)", 40, 10.2, 3),
     ),
-    throughput=tuple(Partition(index, index // 2 * 0.5, 0.5, 500) for index in range(8)),
+    throughput=tuple(
+        Partition(index, index // 2 * 0.5, 0.5, 400 + index // 2 % 2 * 200) for index in range(8)
+    ),
     rejected=(
         RefusedRows(
             "subscriptions",

@@ -24,6 +24,7 @@ from headgate.records.index.index import RecordIndex
 from headgate.report.graph import picture as graph_picture
 from headgate.report.graph.page import GraphReport, render, write
 from headgate.report.graph.scene import MOST_NODES, State, scene
+from headgate.report.graph.stops import failing
 from headgate.workloads.graphs.exchange import Exchange
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 from tests.lanes import some
@@ -137,7 +138,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 def test_texts_are_inside_and_apart(case: Case, with_event: bool) -> None:
     view, event = case
     about = GraphReport.of("t", view, event if with_event else None)
-    check_texts(graph_picture.draw(view, about.outline, about.journey, about.sentence))
+    check_texts(graph_picture.draw(about.scene, about.sentence))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -145,7 +146,7 @@ def test_texts_are_inside_and_apart(case: Case, with_event: bool) -> None:
 def test_texts_of_random_graphs(shape: str, count: int) -> None:
     view, event = drawn(shape, count)
     about = GraphReport.of("t", view, event)
-    check_texts(graph_picture.draw(view, about.outline, about.journey, about.sentence))
+    check_texts(graph_picture.draw(about.scene, about.sentence))
 
 
 def check_texts(figure: Figure) -> None:
@@ -177,9 +178,9 @@ def check_texts(figure: Figure) -> None:
 def test_svg_is_the_same_again(case: Case) -> None:
     view, event = case
     about = GraphReport.of("t", view, event)
-    first = graph_picture.svg(view, about.outline, about.journey, about.sentence)
+    first = graph_picture.svg(about.scene, about.sentence)
     again = GraphReport.of("t", view, event)
-    assert graph_picture.svg(view, again.outline, again.journey, again.sentence) == first
+    assert graph_picture.svg(again.scene, again.sentence) == first
     texts = svg_texts(first.decode())
     assert " ".join(about.sentence.split()[:2]) in " ".join(texts)
 
@@ -191,12 +192,12 @@ def svg_texts(svg: str) -> list[str]:
 def test_a_small_graph_has_its_names() -> None:
     view, event = chain()
     about = GraphReport.of("t", view)
-    texts = svg_texts(graph_picture.svg(view, about.outline, None, about.sentence).decode())
+    texts = svg_texts(graph_picture.svg(about.scene, about.sentence).decode())
     assert {"herald", "gazette", "ssp", "exchange", "dsp ↻", "lonely", "shoes", "cars"} <= {*texts}
     assert {"publishers", "intermediaries", "subscribers", "an edge with a filter", "serves bids"} <= {*texts}
 
     about = GraphReport.of("t", view, event)
-    texts = svg_texts(graph_picture.svg(view, about.outline, about.journey, about.sentence).decode())
+    texts = svg_texts(graph_picture.svg(about.scene, about.sentence).decode())
     assert {"▶ herald", "✓ exchange", "✓ dsp ↻", "✓ shoes", "✕ cars", "gazette", "✕ ssp"} <= {*texts}
     assert (
         "Event e1 entered at herald, reached 2 nodes and was stopped at one by its filter." in about.sentence
@@ -229,6 +230,50 @@ def test_a_gate_that_is_shut() -> None:
     assert {part.state for part in shown.parts} == {State.SOURCE, State.MISSED}
 
 
+def test_each_stop_says_which_clause_failed() -> None:
+    view, event = chain()
+    about = GraphReport.of("t", view, event)
+    assert [(stop.name, stop.kind, stop.failing[0].text) for stop in about.stops] == [
+        ("ssp", "node", "region = 'eu'"),
+        ("cars", "subscription", "age > 30"),
+    ]
+    assert about.stops[1].failing[0].seen == "age = 25 (off by 5)"
+    texts = svg_texts(graph_picture.svg(about.scene, about.sentence).decode())
+    assert {"not: region = 'eu'", "not: age > 30"} <= set(texts)
+    page = render(about)
+    assert "<h2>Where it was stopped</h2>" in page
+    assert "age = 25 (off by 5)" in page
+    shut = GraphReport.of("t", view, Event("e2", {"age": 25, "lang": "de"}, source="herald"))
+    assert [(stop.name, stop.kind) for stop in shut.stops] == [("herald → exchange", "edge")]
+    assert "not: lang = 'fr'" in svg_texts(graph_picture.svg(shut.scene, shut.sentence).decode())
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            [
+                "no match",
+                "  held    a = 1   a = 1",
+                "  unknown b = 2   b = NULL (no such)",
+                "nearest miss: b = 2",
+            ],
+            [("b = 2", "b = NULL (no such)")],
+        ),
+        (["no match: at best 1 of 2 nodes can be found together", "  missing //b"], [("//b", "")]),
+        (["no match: the query as a whole gives no answer"], [("the query as a whole gives no answer", "")]),
+    ],
+)
+def test_failures_are_read_from_verdicts(lines: list[str], expected: list[tuple[str, str]]) -> None:
+    class Said:
+        matches = False
+
+        def lines(self) -> list[str]:
+            return lines
+
+    assert [tuple(each) for each in failing(Said())] == expected
+
+
 def test_a_large_graph_has_its_numbers() -> None:
     view, event = exchange()
     found = summary.outline(view)
@@ -257,9 +302,7 @@ def test_a_large_graph_has_its_numbers() -> None:
 def test_the_empty_graph_says_so() -> None:
     view = build([], [])
     about = GraphReport.of("t", view)
-    assert svg_texts(graph_picture.svg(view, about.outline, None, about.sentence).decode()) == [
-        "The graph has no nodes."
-    ]
+    assert svg_texts(graph_picture.svg(about.scene, about.sentence).decode()) == ["The graph has no nodes."]
     page = render(about)
     assert "<svg" not in page
     assert "The graph has no nodes." in page

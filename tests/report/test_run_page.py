@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.report import words
-from headgate.report.runs import charts
+from headgate.report.runs import charts, stream_charts
 from headgate.report.runs import page as run_page
 from headgate.report.runs import page as run_pictures
 from headgate.report.runs.model import (
@@ -46,10 +46,14 @@ def test_the_page_shows_the_numbers() -> None:
     assert reader.of("h1") == ["A pipeline & more"]
     matches = PAGE.counts.matches or 0
     assert reader.of("dd") == [
-        "123,456", "12 rejected", "4,000", "none rejected",
-        f"{matches:,}", f"{matches / 4000:.1f} an event", "2,000", "2.0 s of matching",
+        "123,456", "filters that events are asked for; 12 rejected",
+        "4,000", "what was matched with all of them; none rejected",
+        f"{matches:,}", f"pairs of an event and a filter that holds; {matches / 4000:.1f} an event",
+        "2,000", "over the 2.0 s that matching took",
     ]  # fmt: skip
-    assert reader.tags["svg"] == 5
+    # Each is there twice: as wide as a page, and for a telephone.
+    assert reader.tags["svg"] == 10
+    assert reader.tags["details"] == 3
     assert len(reader.ids) == len(set(reader.ids))
     assert "12 of the subscriptions could not be used; each row and its reason is in" in reader.of("p")
     assert {"out/rejected-subscriptions.jsonl", "country = 'FR' AND age >= 18"} <= set(reader.of("code"))
@@ -87,7 +91,7 @@ def test_a_stream_has_its_own_charts() -> None:
     for name, said in (("duplicates", "duplicate"), ("late", "late"), ("malformed", "malformed")):
         assert f"{sum(getattr(each, name) for each in STREAM.batches)} {said}" in left_out
     assert versions.startswith("It changed 3 times, from version 0 to 3;")
-    texts = svg_texts(charts.latency(STREAM).svg or "")
+    texts = svg_texts(stream_charts.latency(STREAM).svg or "")
     assert {"p50", "p95", "p99", "seconds since the stream began"} <= set(texts)
 
 
@@ -154,16 +158,18 @@ def test_texts_of_users_are_shown_as_they_are(text: str) -> None:
         (replace(BARE, throughput=(Partition(0, 0.0, 0.0, 10),)), 0, 1),
         (replace(BARE, throughput=(Partition(0, 0.0, 0.0, 10), Partition(1, 0.0, 1.0, 0))), 1, 1),
         (replace(BARE, throughput=(Partition(0, 0.0, 1.0, 0),)), 0, 1),
+        (replace(BARE, throughput=(Partition(0, 0.0, 1.0, 7),)), 0, 1),
+        (replace(BARE, batches=(batch(1), replace(batch(1), number=2, start=2.0))), 2, 4),
         (replace(BARE, stages=(Stage("none", 0, 0),)), 0, 1),
         (replace(BARE, stages=(stage("one", 1, 0, 1),)), 1, 1),
         (replace(BARE, stages=(Stage("instant", 0, 0, (Task("0", 0, 0), Task("0", 0, 0))),)), 1, 1),
-        (replace(BARE, batches=(replace(batch(1), latency=(), duplicates=0, late=0, malformed=0),)), 1, 4),
-        (replace(BARE, batches=(replace(batch(1), seconds=0.0, latency=((0.5, 0.0),)),)), 3, 4),
+        (replace(BARE, batches=(replace(batch(1), latency=(), duplicates=0, late=0, malformed=0),)), 0, 4),
+        (replace(BARE, batches=(replace(batch(1), seconds=0.0, latency=((0.5, 0.0),)),)), 1, 4),
     ],
 )  # fmt: skip
 def test_empty_parts_are_words(page: RunPage, drawn: int, said: int) -> None:
     reader = Reader(run_page.render(page))
-    assert reader.tags["svg"] == drawn
+    assert reader.tags["svg"] == 2 * drawn
     assert len(reader.of("figcaption")) == said
 
 
@@ -202,8 +208,8 @@ def test_the_slowest_task_is_drawn_and_named() -> None:
 
 def test_long_streams_are_cut_into_slices() -> None:
     batches = tuple(batch(number) for number in range(5000))
-    parts = charts.sliced(batches)
-    assert len(parts) == charts.SLICES
+    parts = stream_charts.sliced(batches)
+    assert len(parts) == stream_charts.SLICES
     assert [each for part in parts for each in part] == list(batches)
     for chart in run_page.charts(replace(STREAM, batches=batches)):
         assert len(chart.svg or "") < 300_000

@@ -67,7 +67,7 @@ def test_the_page_shows_the_numbers() -> None:
     assert (values[0], values[1]) == ("14", "2 new, 12 replaced")
     assert (values[4], values[6], values[8]) == ("\N{MINUS SIGN}120", "+25 %", "+4.0 %")
     assert values[9] == "12.5 µs before, 13.0 after"
-    assert reader.tags["svg"] == 2
+    assert reader.tags["svg"] == 4
     assert {"country = 'FR' AND age >= 3", "diff-rejected.jsonl", "TRUE"} <= set(reader.of("code"))
     assert any("3 of the changes and 0 of the events could not be used" in text for text in reader.of("p"))
     first, second = reader.of("figcaption")
@@ -92,7 +92,7 @@ def test_only_the_most_changed_are_drawn() -> None:
     chart = what_if_pictures.differences(many)
     assert f"the {what_if_pictures.SHOWN} with the most are shown" in chart.caption
     reader = Reader(what_if_page.render(many))
-    assert "Noisiest first. 200 more are in the table of effects." in reader.of("p")
+    assert any(text.endswith("200 more are in the table of effects.") for text in reader.of("p"))
 
 
 def test_who_is_pushed_is_told_apart() -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
-    from headgate.plan.running.planner import PlannedNetwork
+    from headgate.plan.running.planner import MadePlan
     from headgate.tables.planning import PlanResult
     from headgate.tables.requests import Question
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult, Tables
@@ -63,7 +63,7 @@ def match_events(
 
 def plan_subscriptions(
     session: SparkSession | None, *places_and_settings: Any, **options: Any
-) -> tuple[PlanResult, PlannedNetwork]:
+) -> tuple[PlanResult, MadePlan]:
     """Plan who feeds whom among the subscriptions of a snapshot."""
     if session is None:
         return local_plan.plan_subscriptions(*places_and_settings, **options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headgate import Event, Network, Settings, Subscription
+from headgate import Event, SavedPlan, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.errors import PlanError, TableError
 from headgate.local.plan import rows_of
@@ -86,7 +86,7 @@ def test_a_network_from_tables(
         on_spark=on_spark,
         quiet=True,
     )
-    network = Network.open(folder / f"network-{on_spark}")
+    network = SavedPlan.open(folder / f"network-{on_spark}")
     assert not problems(network.plan, network.rewritings, network.costs, network.capacities)
     assert not problems(network.before, network.rewritings, network.costs, network.capacities)
     assert list(network.ids) == [each.id for each in subscriptions]
@@ -113,7 +113,7 @@ def test_a_network_from_tables(
         done.rewritings,
         done.utilization,
     )
-    assert found.network.about["graphs"]["edges"] == done.embeddings > 100
+    assert found.saved.about["graphs"]["edges"] == done.embeddings > 100
 
 
 def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None
         carries="key",
         quiet=True,
     )
-    network = found.network
+    network = found.saved
     assert done.rejected == 1
     assert [network.sites.text(int(site)) for site in network.capacities.sites[:4]] == [
         "hub",
@@ -165,7 +165,7 @@ def test_records_and_sites(session: SparkSession | None, tmp_path: Path) -> None
     assert network.links.origins.tolist() == [0, -1]
     assert network.links.targets.tolist() == [1, 0]
     assert network.costs.source_latency[:2] == pytest.approx(7.5 + network.costs.source_sent[:2] / 20)
-    again = Network.open(tmp_path / "network")
+    again = SavedPlan.open(tmp_path / "network")
     assert np.array_equal(again.links.delays, network.links.delays)  # type: ignore[union-attr]
     assert np.array_equal(again.weights, network.weights)  # type: ignore[arg-type]
     assert not problems(network.plan, network.rewritings, network.costs, network.capacities)

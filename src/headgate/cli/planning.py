@@ -19,7 +19,7 @@ from headgate.cli.shell import (
 from headgate.plan.settings import Plan
 
 if TYPE_CHECKING:
-    from headgate.plan.running.planner import PlannedNetwork
+    from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
     from headgate.tables.settings import Where
@@ -57,12 +57,12 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
 
     settings = Settings.of(asked.rewritings, asked.bounds)
 
-    def here() -> tuple[PlanResult, PlannedNetwork]:
+    def here() -> tuple[PlanResult, MadePlan]:
         from headgate.local.plan import plan_subscriptions
 
         return plan_subscriptions(settings=settings, quiet=quiet, **said)
 
-    def on_spark(spark: Session) -> tuple[PlanResult, PlannedNetwork]:
+    def on_spark(spark: Session) -> tuple[PlanResult, MadePlan]:
         from headgate.spark.jobs.plan.planning import plan_subscriptions
 
         # Who insists on Spark has its workers find the graphs, too.
@@ -74,7 +74,7 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
         from headgate.report.plan_page import write_report
 
         title = f"The network {Path(asked.output).resolve().name}"
-        write_report(made.network, Path(asked.page), title=title, command=shown_command(sys.argv[1:]))
+        write_report(made.saved, Path(asked.page), title=title, command=shown_command(sys.argv[1:]))
     result = {**fields_of(done), "output": asked.output, "rejected_table": refused}
     tell(
         result if asked.page is None else {**result, "report": asked.page},

@@ -124,12 +124,12 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
 
     check_output(Path(output))
     room_of(Path(network))
-    from headgate.plan.running.network import Network
+    from headgate.plan.running.saved_plan import SavedPlan
     from headgate.report.plan_page import sentence, write_report
     from headgate.runtime.progress import step
 
     with step("opening the network", quiet=quiet):
-        found = Network.open(Path(network))
+        found = SavedPlan.open(Path(network))
     command = shlex.join(["headgate", "report", "plan", "--network", network, "--output", output])
     with step("drawing", quiet=quiet):
         write_report(

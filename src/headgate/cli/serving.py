@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option
+from headgate.console.settings import ServeSettings
 from headgate.errors import MachineError, StorageError
-from headgate.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +27,10 @@ _DATA = click.option(
     type=click.Path(path_type=Path),
     help="What `serve` was given.",
 )
+_YOUNG = 10_000
+"""Objects made and not let go of after which the young ones among them are looked through."""
+_DEMO_BYTES = 256 << 20
+"""Bytes of events that a demo in a temporary directory keeps, at most."""
 
 
 def need_service() -> None:
@@ -37,31 +45,64 @@ def need_service() -> None:
 
 
 @cli.command()
-@options_of(ServiceSettings)
-def serve(asked: ServiceSettings) -> None:
+@options_of(ServeSettings)
+def serve(asked: ServeSettings) -> None:
     r"""Run the service: publish, subscribe and deliver over HTTP.
 
     Everything is on disk before it is acknowledged.
 
     It listens at 127.0.0.1 and needs no keys there. SIGTERM and Ctrl-C end it after what was begun is done.
+    Its console is at /console.
 
     \b
     Examples:
+      headgate serve --demo
       headgate serve --data data/
       headgate serve --data data/ --host 0.0.0.0 --certificate server.pem --private-key server.key
       curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
     """
     need_service()
-    from headgate.console.extension import Console
-    from headgate.service.running import Running, set_up_log
+    if not asked.data and not asked.demo:
+        raise click.UsageError("Missing option '--data': the directory that everything is kept in.")
+    from headgate.service.running import set_up_log
 
     set_up_log(asked.log)
-    running = Running(asked, Console())
-    running.run(
-        lambda address: click.echo(
-            f"headgate serves at {address}, its console at {address}/console", err=True
-        )
-    )
+    if asked.data:
+        _serve(asked)
+        return
+    # Python's own end, and not the signal's, so that the directory is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with TemporaryDirectory(prefix="headgate-demo-") as place:
+        _serve(replace(asked, data=place, retention_bytes=min(asked.retention_bytes, _DEMO_BYTES)))
+
+
+def _serve(asked: ServeSettings) -> None:
+    from headgate.console.extension import Console
+    from headgate.service.running import Running
+
+    sites, tour = None, None
+    if asked.network is not None:
+        from headgate.network.sites_file import read_sites
+
+        sites = read_sites(Path(asked.network))
+    if asked.demo:
+        from headgate.console.tour import Tour, check_place
+
+        check_place(asked.place)
+        tour = Tour(asked.demo_rate)
+        # Its webhook goes to a closed port of this machine.
+        asked = replace(asked, private_webhooks=True)
+    running = Running(asked, Console(sites, tour))
+
+    def ready(address: str) -> None:
+        # What is loaded by now stays: a collection that looked through it again and again would find nothing.
+        gc.freeze()
+        # A request of a hundred events makes about as many objects as are looked through by default.
+        gc.set_threshold(_YOUNG, 20, 20)
+        click.echo(f"headgate serves at {address}", err=True)
+        click.echo(f"its console is at {address}/console", err=True)
+
+    running.run(ready)
 
 
 @cli.group()

@@ -31,7 +31,7 @@ DEFAULT_ADDRESS = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True)
 class Ask:
-    """A request, and the type of its answer. Sending any of them twice does no harm."""
+    """A request, and the type of its answer. Sending one twice does no harm, unless it says so."""
 
     method: str
     path: str
@@ -39,6 +39,8 @@ class Ask:
     """What the answer is read as; None for an answer without a body."""
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    once: bool = False
+    """Whether it must not be sent again."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def answer_of(ask: Ask, status: int, body: bytes) -> Any:
     """Read an answer; raises what was refused."""
     if status >= 400:
         raise ServiceError(f"{ask.method} {ask.path.partition('?')[0]}: {_reason(status, body)}", status)
-    if ask.kind is None:
+    if ask.kind is None or status == 204:
         return None
     if ask.kind is bytes:
         return body
@@ -110,6 +112,12 @@ def _path(*parts: str) -> str:
 def _query(path: str, **given: object) -> str:
     found = {name: value for name, value in given.items() if value is not None}
     return f"{path}?{urlencode(found)}" if found else path
+
+
+def any_of(method: str, path: str, body: object) -> Ask:
+    """Ask an operation that has no function of its own; one that is not repeatable is sent once."""
+    said = {} if body is None else _json(body)
+    return Ask(method, path, Any, **said, once=method.upper() not in {"GET", "PUT", "DELETE"})
 
 
 # Events

@@ -66,6 +66,10 @@ class AsyncClient:
             await self._session.close()
             self._session = None
 
+    async def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Ask any operation of the API: `ask("GET", "/v1/consumers")`; returns its answer as JSON has it."""
+        return await self.send(asking.any_of(method, path, body))
+
     async def publish(
         self, events: Any, *, matches: bool = False, partial: bool = False, key: str | None = None
     ) -> Published:
@@ -199,7 +203,7 @@ class AsyncClient:
 
     async def send(self, ask: Ask) -> Any:
         """Ask something; what can be repeated is, where the service does not answer."""
-        waits = self._retries.waits()
+        waits = iter(()) if ask.once else self._retries.waits()
         while True:
             try:
                 async with self._open().request(

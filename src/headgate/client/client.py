@@ -73,6 +73,10 @@ class Client:
         """Close its connections."""
         self._pool.clear()
 
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Ask any operation of the API: `ask("GET", "/v1/consumers")`; returns its answer as JSON has it."""
+        return self._send(asking.any_of(method, path, body))
+
     # Events
 
     def publish(
@@ -220,7 +224,7 @@ class Client:
             raise ServiceError(f"{self.address} is lost: {error}") from None
 
     def _send(self, ask: Ask) -> Any:
-        waits = self._retries.waits()
+        waits = iter(()) if ask.once else self._retries.waits()
         while True:
             try:
                 answer = self._pool.request(

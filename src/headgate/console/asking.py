@@ -1,4 +1,4 @@
-"""Operations of the API, asked in process as a key would over the wire, and shown as a command or a program."""
+"""Operations of the API, asked in process as over the wire, and shown as a command or a program."""
 
 from __future__ import annotations
 

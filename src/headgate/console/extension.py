@@ -25,6 +25,7 @@ from headgate.console.pages import (  # noqa: F401 -- they are the pages
     subscriptions,
     what_if,
 )
+from headgate.console.pictures import Pictures
 from headgate.console.session import COOKIE, Sessions
 from headgate.console.survey import Surveys
 from headgate.console.templates import render
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from headgate.console.session import Session
+    from headgate.console.tour import Tour
     from headgate.console.view import Page
     from headgate.network.assignment import Neighbour
     from headgate.service.security.keys import Key
@@ -59,13 +61,14 @@ class Console(Extension):
 
     server: Server
 
-    def __init__(self, sites: Mapping[str, Neighbour] | None = None) -> None:
+    def __init__(self, sites: Mapping[str, Neighbour] | None = None, tour: Tour | None = None) -> None:
         self.sessions = Sessions()
         self.histories = Histories()
         self.trials = Trials()
         self.surveys = Surveys()
-        self.sites = sites or {}
-        """The network whose sites are shown."""
+        self.pictures = Pictures(sites or {})
+        """Those of the network whose sites are shown."""
+        self._tour = tour
         self._sampling: asyncio.Task[None] | None = None
 
     def routes(self, server: Server) -> list[BaseRoute]:
@@ -81,12 +84,17 @@ class Console(Extension):
         ]
 
     async def start(self, server: Server) -> None:
-        """Begin to note how much comes."""
+        """Begin to note how much comes, and the tour."""
         self._sampling = asyncio.get_running_loop().create_task(self.histories.sample(server))
+        if self._tour is not None:
+            await self._tour.start(server)
 
     async def close(self) -> None:
-        """End it."""
+        """End all that runs."""
         await self.trials.close()
+        self.pictures.close()
+        if self._tour is not None:
+            await self._tour.close()
         if self._sampling is not None:
             self._sampling.cancel()
 

@@ -4,8 +4,8 @@
     rotated    another cookie takes its place from time to time; the old one counts a moment longer
     ends       when nobody used it for long, after a day, with the key, and with the process
 
-A session has a key's id and never its text. Forms carry a token of the session, which is worth nothing without
-the cookie.
+A session has a key's id and never its text. Forms carry a token of the session, which is worth nothing
+without the cookie.
 """
 
 from __future__ import annotations

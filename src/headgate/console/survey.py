@@ -1,7 +1,7 @@
 """Which subscriptions cost most: how often each is looked at, and what is checked then.
 
-The filters of a tenant, or as many as a survey takes, are tried over the last events, a thousand at a time, in
-a thread. What was found is kept for a while.
+The filters of a tenant, or as many as a survey takes, are tried over the last events, some hundreds at a
+time, in a thread. What was found is kept for a while.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Surveyed(NamedTuple):
     id: str
     filter: str
     checks: float
-    """Checks that an event costs, on average: one if it is looked at, and one for each clause verified then."""
+    """Checks an event, on average: one if it is looked at, and one for each clause verified then."""
     reached: float
     """The share of events for which it is looked at."""
     matched: float

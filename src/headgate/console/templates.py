@@ -41,7 +41,7 @@ def span(seconds: float) -> str:
     """
     if seconds < 1:
         return f"{1_000 * seconds:.0f} ms"
-    left, parts = int(seconds), []
+    left, parts = int(seconds), list[str]()
     for length, unit in _SPANS:
         if left >= length and len(parts) < 2:
             parts.append(f"{left // length} {unit}")
@@ -53,10 +53,10 @@ def count(value: float | None) -> str:
     """Write a number for people.
 
     >>> count(1234567), count(0.123456), count(None)
-    ('1,234,567', '0.123', '–')
+    ('1,234,567', '0.123', '-')
     """
     if value is None:
-        return "–"
+        return "-"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
 
 
@@ -64,9 +64,9 @@ def share(value: float | None) -> str:
     """Write a share as a percentage.
 
     >>> share(0.5), share(0.00012), share(None)
-    ('50 %', '0.012 %', '–')
+    ('50 %', '0.012 %', '-')
     """
-    return "–" if value is None else f"{100 * value:.3g} %"
+    return "-" if value is None else f"{100 * value:.3g} %"
 
 
 def moment(value: dt.datetime | float | None) -> str:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 LISTED = 1 << 16
 """Ids of a base that are kept as Python has them, at most: those that were asked for first."""
+ALL_LISTED = 1 << 17
+"""Ids of a base that are all kept as Python has them, if there are no more."""
 NAMED = 1 << 18
 """Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
@@ -70,10 +72,21 @@ class FrozenBase(ABC):
 
     def listed(self, numbers: NDArray[np.int32]) -> list[Id]:
         """List the ids of some numbers."""
-        if self.ids.numbered or len(numbers) > LISTED:
+        if self.ids.numbered:
+            return self.ids.some(numbers)
+        if len(self.ids) <= ALL_LISTED:
+            found: list[Id] = self._all_names[numbers].tolist()
+            return found
+        if len(numbers) > LISTED:
             return self.ids.some(numbers)
         names = self._names
         return [names[number] for number in numbers.tolist()]
+
+    @cached_property
+    def _all_names(self) -> NDArray[np.object_]:
+        found = np.empty(len(self.ids), np.object_)
+        found[:] = self.ids.to_list()
+        return found
 
     @cached_property
     def _names(self) -> Names:

@@ -7,51 +7,45 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.kind import FilterSettings
-from headgate.contents.registry import content_of, kind_of, room_of_content
+from headgate.contents.registry import content_of
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.subscription import Subscription
-from headgate.engine.grown_views import GrownViews, names_of
 from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
-from headgate.engine.views import views_of
+from headgate.engine.planned.grown_views import GrownViews, names_of
+from headgate.engine.planned.growth import options_of, renumbered
+from headgate.engine.planned.view_maker import ViewMaker, views_in
 from headgate.errors import PlanError
 from headgate.plan.costs import averages, costs_of, sums
-from headgate.plan.graphs.embeddings import embedding_graph
-from headgate.plan.graphs.rewritability import find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
-from headgate.plan.model import SOURCE, Plan
+from headgate.plan.model import AT_VIEW, SOURCE, Plan
 from headgate.plan.placement import links_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
-from headgate.plan.running.network import Network, disseminate
-from headgate.plan.running.options import Option, spread
+from headgate.plan.running.options import spread
 from headgate.plan.running.placing import known_links, sites_of
 from headgate.plan.running.planner import (
     PlanInput,
     Settings,
     default_source_fan_out,
     find_ways,
-    make_network,
+    make_plan,
 )
+from headgate.plan.running.saved_plan import SavedPlan, disseminate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
-    from headgate.plan.model import Capacities, Costs, Embeddings, Rewritings
-    from headgate.plan.placement import Link, Placement
+    from headgate.core.subscription import Subscription
+    from headgate.plan.model import Capacities, Costs, Rewritings
+    from headgate.plan.placement import Link
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-
-_MEANT = ("nulls", "names", "dots")
-"""The settings that say what names mean in filters of records."""
 
 
 class Feeding(NamedTuple):
@@ -71,6 +65,8 @@ class PlacedView(NamedTuple):
     site: str
     level: int
     inputs: tuple[Id, ...]
+    host: str | None = None
+    """Another site, where it is computed, and from which its own takes it."""
 
 
 class ChangeEffect(NamedTuple):
@@ -92,8 +88,8 @@ class Dissemination:
     ...     Subscription("titles", "//news//title{val}", "xpath"),
     ... ]
     >>> event = Event("e1", "<news><author>Bo</author><title>Up</title></news>", content_type="xml")
-    >>> network = Dissemination.build(subscriptions, [event])
-    >>> network.feeding("titles").inputs, network.feeding("all").inputs
+    >>> plan = Dissemination.build(subscriptions, [event])
+    >>> plan.feeding("titles").inputs, plan.feeding("all").inputs
     ((), ())
     """
 
@@ -101,13 +97,13 @@ class Dissemination:
         self,
         subscriptions: Sequence[Subscription],
         views: Views,
-        network: Network,
+        saved: SavedPlan,
         sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
         settings: Settings,
-        taken: _Taken,
+        taken: ViewMaker,
     ) -> None:
-        self.network = network
-        """The network as it was planned first."""
+        self.saved = saved
+        """The plan as it was made first, which can be saved."""
         self._subscriptions = list(subscriptions)
         self._views = GrownViews(views, self._subscriptions, taken.views)
         self._dialects = {each.dialect for each in subscriptions}
@@ -115,14 +111,16 @@ class Dissemination:
         self._rows, self._bytes = sizes
         self._settings = settings
         self._taken = taken
-        self._plan = _living(network, settings)
-        self._sites: list[int] = network.capacities.sites.tolist()
-        self._site_names = dict(enumerate(network.sites.texts()))
-        self._linked = known_links(network)
+        self._plan = _living(saved, settings)
+        self._sites: list[int] = saved.capacities.sites.tolist()
+        self._site_names = dict(enumerate(saved.sites.texts()))
+        self._linked = known_links(saved)
         self._grown = False
         """Whether subscriptions came since all were compared with each other."""
         self._lost: dict[str, list[Subscription]] = {}
         """The subscriptions of sites that failed."""
+        self._relieved: dict[str, set[int]] = {}
+        """Sites that feed nobody elsewhere at present."""
 
     @classmethod
     def build(
@@ -151,7 +149,7 @@ class Dissemination:
         ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
         given = [by_id[identity] for identity in ids]
-        taken = _Taken(carries, taxonomy, nulls, names, dots)
+        taken = ViewMaker(carries, taxonomy, nulls, names, dots)
         views = taken.views(given)
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])
@@ -160,24 +158,17 @@ class Dissemination:
         capacities, titles = sites_of(ids, {} if sites is None else sites, settings)
         linked = None if links is None else links_of(links, titles.texts())
         asked = PlanInput(ids, filters, found.rows, found.bytes, capacities, titles, linked)
-        made = make_network(views, asked, settings, about=about)
-        return cls(given, views, made.network, (found.rows, found.bytes), settings, taken)
+        made = make_plan(views, asked, settings, about=about)
+        return cls(given, views, made.saved, (found.rows, found.bytes), settings, taken)
 
     @classmethod
     def open(cls, path: str | Path, *, taxonomy: Taxonomy | None = None) -> Dissemination:
-        """Open a plan that `headgate plan` made, or `network.save`; views over RDF need their taxonomy."""
-        network = Network.open(place_of(path))
-        about = network.about
-        dialect = kind_of(about.get("content")).dialects[0]
-        given = [
-            Subscription(identity, network.filters.text(number), dialect)
-            for number, identity in enumerate(network.ids)
-        ]
-        meant: Mapping[str, str] = about.get("names", {})
-        taken = _Taken(about.get("carries"), taxonomy, *(meant.get(each) for each in _MEANT))
-        sizes = network.sizes or (network.costs.source_sent, network.costs.source_sent)
-        settings = Settings.read(about.get("settings", {}))
-        return cls(given, taken.views(given), network, sizes, settings, taken)
+        """Open a plan that `headgate plan` made, or `saved.save`; views over RDF need their taxonomy."""
+        saved = SavedPlan.open(place_of(path))
+        given, taken = views_in(saved, taxonomy)
+        sizes = saved.sizes or (saved.costs.source_sent, saved.costs.source_sent)
+        settings = Settings.read(saved.about.get("settings", {}))
+        return cls(given, taken.views(given), saved, sizes, settings, taken)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -241,12 +232,17 @@ class Dissemination:
         for place in np.argsort(found, kind="stable").tolist():
             number, chosen = numbers[place], int(now.plan.chosen[place])
             inputs: list[int] = []
+            each, site, host = self._subscriptions[number], self._site_name(number), None
             if chosen != SOURCE:
                 begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
                 inputs = [numbers[each] for each in now.rewritings.inputs[begin:end].tolist()]
-            each, site = self._subscriptions[number], self._site_name(number)
+                at = now.costs.host_of(chosen)
+                if at != AT_VIEW and self._site_name(inputs[at]) != site:
+                    host = self._site_name(inputs[at])
             level = int(found[place])
-            rows.append(PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs)))
+            rows.append(
+                PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs), host)
+            )
         return rows
 
     def _site_name(self, number: int) -> str:
@@ -285,7 +281,7 @@ class Dissemination:
             [*(self._sites[number] for number in near), *([place] * len(subscriptions))],
             [self._site_names[place] if place is not None else str(each.id) for each in subscriptions],
         )
-        options = _options(views, self._settings, len(near), rows[numbers], large[numbers], placement)
+        options = options_of(views, self._settings, len(near), rows[numbers], large[numbers], placement)
         for number, (each, named, (rewritings, source)) in enumerate(
             zip(subscriptions, names, options, strict=True), first
         ):
@@ -297,7 +293,7 @@ class Dissemination:
             self._sites.append(site)
             self._rows, self._bytes = rows[: number + 1], large[: number + 1]
             try:
-                self._plan.add(site, [_renumbered(each, numbers) for each in rewritings], source)
+                self._plan.add(site, [renumbered(each, numbers) for each in rewritings], source)
             except PlanError as error:
                 for earlier in subscriptions[: number - first]:
                     self._plan.withdraw(self._numbers.pop(earlier.id))
@@ -335,6 +331,7 @@ class Dissemination:
         if not here:
             raise PlanError(f"there is no subscription at site {name!r}")
         self._lost[name] = [self._subscriptions[number] for number in here]
+        self._relieved.pop(name, None)
         for number in here:
             del self._numbers[self._subscriptions[number].id]
             self._views.forget(number)
@@ -356,6 +353,22 @@ class Dissemination:
     def rename_sites(self, names: Mapping[str, str]) -> None:
         """Call sites by other names; sites of one name are one machine, which fails as a whole."""
         self._site_names = {site: names.get(name, name) for site, name in self._site_names.items()}
+
+    def relieve_site(self, name: str) -> ChangeEffect:
+        """Have a site feed nobody elsewhere; its own subscriptions stay, and what only it can feed."""
+        machine = {
+            self._sites[number] for number in self._numbers.values() if self._site_name(number) == name
+        }
+        if not machine:
+            raise PlanError(f"there is no subscription at site {name!r}")
+        self._relieved[name] = machine
+        return self._changed(self._plan.relieve(machine))
+
+    def resume_site(self, name: str) -> ChangeEffect:
+        """Let a site that was relieved feed others again."""
+        if name not in self._relieved:
+            raise PlanError(f"site {name!r} is not relieved: name one that is")
+        return self._changed(self._plan.resume(self._relieved.pop(name)))
 
     def restore_site(self, name: str) -> None:
         """Have a site that failed again, with its subscriptions, which are fed as those that come."""
@@ -433,40 +446,12 @@ def _unfed(change: Change) -> tuple[int, ...]:
 
 
 def settings_of(given: object) -> Settings:
-    """Take what is asked of a network; nothing is the usual."""
+    """Take what is asked of a plan; nothing is the usual."""
     if given is None:
         return Settings()
     if not isinstance(given, Settings):
-        raise PlanError(f"the settings of a network are {told(given)}: give Settings")
+        raise PlanError(f"the settings of a plan are {told(given)}: give Settings")
     return given
-
-
-class _Taken(NamedTuple):
-    """How views are made of subscriptions."""
-
-    carries: str | None
-    taxonomy: Taxonomy | None
-    nulls: str | None
-    names: str | None
-    dots: str | None
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Return what names mean, where it is not as usual."""
-        found = {name: getattr(self, name) for name in _MEANT}
-        return {name: value for name, value in found.items() if value is not None}
-
-    def views(self, subscriptions: Sequence[Subscription]) -> Views:
-        return views_of(subscriptions, **self._asdict())
-
-    def matching(self, subscriptions: Sequence[Subscription]) -> Callable[[Event], Iterable[int]]:
-        """Return what lists the numbers of the subscriptions that an event matches."""
-        content = content_of((each.dialect for each in subscriptions), "the views")
-        wanted = FilterSettings(taxonomy=self.taxonomy, nulls=self.nulls, names=self.names, dots=self.dots)
-        index = room_of_content(content, wanted).build(
-            Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
-        )
-        return lambda event: index.numbers(event).tolist()
 
 
 class _Some:
@@ -492,75 +477,16 @@ class _Some:
         return self._views.size(result)
 
 
-def _living(network: Network, settings: Settings) -> LivePlan:
-    capacities = network.capacities
+def _living(saved: SavedPlan, settings: Settings) -> LivePlan:
+    capacities = saved.capacities
     if settings.source_fan_out is None:
         # The default is there to spread the load; nobody shall go unfed for it when things change.
         capacities = capacities._replace(source_fan_out=math.inf)
     return LivePlan(
-        network.plan,
-        network.rewritings,
-        network.costs,
+        saved.plan,
+        saved.rewritings,
+        saved.costs,
         capacities,
         alpha=settings.alpha,
         beta=settings.beta,
-    )
-
-
-def _options(
-    views: Views,
-    settings: Settings,
-    first: int,
-    rows: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    placement: Placement,
-) -> list[tuple[list[Option], Option]]:
-    """Find how views from `first` on can be fed: by those before them, and by the source."""
-    targets = np.arange(first, len(views), dtype=np.int32)
-    found = _earlier(embedding_graph(views, targets=targets, threads=settings.threads))
-    rewritings = find_rewritings(
-        views.needed, found, settings.search, targets=targets, weights=sizes, threads=settings.threads
-    ).rewritings
-    costs = costs_of(rewritings, rows, sizes, settings.costs, placement)
-    options: list[tuple[list[Option], Option]] = []
-    for target in targets.tolist():
-        ways = [
-            _option(rewritings, costs, number) for number in range(*rewritings.offsets[target : target + 2])
-        ]
-        source = Option(
-            (),
-            float(costs.source_utilization[target]),
-            float(costs.source_latency[target]),
-            (float(costs.source_sent[target]),),
-            (float(costs.source_sending[target]),),
-            float(costs.source_joining[target]),
-        )
-        options.append((ways, source))
-    return options
-
-
-def _renumbered(option: Option, numbers: NDArray[np.int64]) -> Option:
-    """Name the inputs of a rewriting by their numbers among all views."""
-    return option._replace(inputs=tuple(numbers[list(option.inputs)].tolist()))
-
-
-def _earlier(embeddings: Embeddings) -> Embeddings:
-    """Keep the sources that come before their target."""
-    targets = np.repeat(np.arange(len(embeddings.offsets) - 1), np.diff(embeddings.offsets))
-    kept = embeddings.sources < targets
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])
-    return embeddings._replace(
-        offsets=before[embeddings.offsets], sources=embeddings.sources[kept], masks=embeddings.masks[kept]
-    )
-
-
-def _option(rewritings: Rewritings, costs: Costs, number: int) -> Option:
-    place = slice(*rewritings.input_offsets[number : number + 2])
-    return Option(
-        tuple(rewritings.inputs[place].tolist()),
-        float(costs.utilization[number]),
-        float(costs.latency[number]),
-        tuple(costs.sent[place].tolist()),
-        tuple(costs.sending[place].tolist()),
-        float(costs.joining[number]),
     )

@@ -157,7 +157,7 @@ def with_items(asked: Iterable[tuple[Events, Column]], kind: Kind) -> Iterator[t
             rows: Any = zip(given.to_pylist(), ids.to_pylist(), strict=True)
             given = [event_of(row, identity) for row, identity in rows]
         found = [item for event in given for item in items_of(event, kind)]
-        yield found, _ids([event.id for event in found])
+        yield found, ids_of(found)
 
 
 def has_feeds(events: Events, kind: Kind) -> bool:
@@ -177,7 +177,7 @@ def asked_of(given: object) -> Iterator[tuple[Events, Column]]:
 
     if not _is_table(given):
         events = events_of(given)
-        yield events, _ids([event.id for event in events])
+        yield events, ids_of(events)
         return
     table, begin = _table(given, EventError), 0
     names = [fold(name) for name in table.schema.names]
@@ -185,6 +185,11 @@ def asked_of(given: object) -> Iterator[tuple[Events, Column]]:
         end = begin + batch.num_rows
         yield batch, batch.column(names.index(ID)) if ID in names else pa.array(range(begin, end), pa.int64())
         begin = end
+
+
+def ids_of(events: Iterable[Event]) -> Column:
+    """Return the ids of events as a column."""
+    return _ids([event.id for event in events])
 
 
 def _ids(ids: list[Id]) -> Column:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.plan.costs import Estimates
-    from headgate.plan.running.planner import PlannedNetwork, Settings
+    from headgate.plan.running.planner import MadePlan, Settings
     from headgate.tables.planning import PlanResult, RefusedEvent
 
 
@@ -53,7 +53,7 @@ def plan_subscriptions(
     content_type: str | None = None,
     carries: str | None = None,
     quiet: bool = False,
-) -> tuple[PlanResult, PlannedNetwork]:
+) -> tuple[PlanResult, MadePlan]:
     """Plan who feeds whom among the subscriptions of a snapshot, as `spark.plan.plan_subscriptions` does."""
     check_plan(
         snapshot,

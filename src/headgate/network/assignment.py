@@ -4,7 +4,7 @@
     site       takes results of views from the source and from other sites, computes its own, and feeds others
 
 A view that the source feeds stands twice: at the source, which computes it, and at its own site, which takes
-it as it is. Everywhere else a view stands once.
+it as it is. So does a view whose join runs at the site of one of its inputs. All others stand once.
 """
 
 from __future__ import annotations

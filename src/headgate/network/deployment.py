@@ -4,6 +4,7 @@
     look        every site is asked how it fares
     repair      sites that do not answer are taken out: those that they fed are fed in another way
     admit       a site that answers again has its views again, and catches up
+    relieve     a site that cannot keep up feeds nobody elsewhere, until it is taken back
 
 A change is told to the sites that it concerns, each with a number that rises (`epoch`). Where views have come
 to is known by their sites; a change says only from where, never how far.
@@ -22,16 +23,16 @@ from headgate.client.asynchronous import AsyncClient
 from headgate.engine.dissemination import PlacedView
 from headgate.errors import NetworkError, ServiceError
 from headgate.network.assignment import PROTOCOL, SOURCE, Assignment
-from headgate.network.placement import assignments, begins_of
+from headgate.network.placement import assignments, begins_of, forgotten
 from headgate.network.site import SiteStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from headgate.core.event import Id
-    from headgate.engine.dissemination import Dissemination
+    from headgate.engine.dissemination import ChangeEffect, Dissemination
     from headgate.network.assignment import Neighbour
     from headgate.network.placement import Held, Kind
 
@@ -69,6 +70,10 @@ class Deployment:
         self.epoch = 0
         self.failed: set[str] = set()
         """Sites that did not answer, and were taken out."""
+        self.relieved: set[str] = set()
+        """Sites that feed nobody elsewhere at present."""
+        self.seen: dict[str, SiteStatus | None] = {}
+        """How sites fared when they were last looked at for repair."""
         self._untold = False
         """Whether the plan has changed, and not all sites were told."""
         self._told: dict[str, Assignment] = {}
@@ -115,21 +120,32 @@ class Deployment:
             self.plan.fail_site(name)
 
     @property
+    def told(self) -> Mapping[str, Assignment]:
+        """Return what sites were told."""
+        return self._told
+
+    @property
     def deployed(self) -> list[PlacedView]:
         """List the views as the sites were told of them, inputs first."""
-        found = [
-            PlacedView(
-                view.id,
-                view.filter,
-                view.dialect,
-                name,
-                view.level,
-                tuple(each.view for each in view.inputs if each.site != SOURCE),
-            )
-            for name, told in self._told.items()
-            if name != SOURCE
-            for view in told.views
-        ]
+        views = {(name, view.id): view for name, told in self._told.items() for view in told.views}
+        # What is taken by another site as it is has its own site there.
+        elsewhere = {
+            (each.site, each.view)
+            for (_, identity), view in views.items()
+            for each in view.inputs
+            if each.view == identity
+        }
+        found = []
+        for (name, identity), view in views.items():
+            if name == SOURCE or (name, identity) in elsewhere:
+                continue
+            inputs, host = view.inputs, None
+            if inputs[0].view == identity:
+                host = inputs[0].site
+                inputs = views[host, identity].inputs if (host, identity) in views else ()
+            placed = tuple(each.view for each in inputs)
+            host = None if host == SOURCE else host
+            found.append(PlacedView(identity, view.filter, view.dialect, name, view.level, placed, host))
         return sorted(found, key=lambda view: view.level)
 
     # What is told to sites
@@ -155,11 +171,13 @@ class Deployment:
     ) -> None:
         self._untold = True
         placed = self.plan.placed() if views is None else views
+        own = {view.id: view.site for view in placed}
         reached = {
             view.id: view.reached
             for name, status in found.items()
-            if name != SOURCE and status is not None
+            if status is not None
             for view in status.views
+            if own.get(view.id) == name
         }
         alive = {name: each for name, each in self.sites.items() if name not in self.failed}
         begins = begins_of(placed, self._begins, reached, position)
@@ -173,18 +191,22 @@ class Deployment:
             fan_outs=self.plan.fan_outs() if views is None else None,
         )
         changed = {name: each for name, each in wanted.items() if _differ(each, self._told.get(name))}
-        # Who takes from a site finds its views there: first the source, then the others.
+        # Who takes from a site finds its views there: first those that compute for others.
         few = asyncio.Semaphore(_AT_ONCE)
 
         async def assign(name: str) -> None:
             async with few:
                 await self._assign(changed[name])
 
-        for some in ([SOURCE], [name for name in changed if name != SOURCE]):
+        hosts = {view.host for view in placed} - {None}
+        for some in (
+            [SOURCE],
+            [name for name in changed if name in hosts],
+            [name for name in changed if name != SOURCE and name not in hosts],
+        ):
             await asyncio.gather(*(assign(name) for name in some if name in changed))
         # The source forgets how far it came with a view that it does not feed any more.
-        own = {held: at for held, at in self._begins.items() if held[0] != SOURCE}
-        self._begins = own | begins
+        self._begins = forgotten(placed, self._begins) | begins
         self._told |= changed
         self._untold = False
 
@@ -222,6 +244,7 @@ class Deployment:
         """Take out sites that do not answer; None if all do. What sites were not told yet, they are told."""
         began = time.monotonic()
         found = await self.look([name for name in self.sites if name not in self.failed])
+        self.seen = found
         silent = sorted(name for name, each in found.items() if each is None)
         begin = found[SOURCE]
         if begin is None:
@@ -231,6 +254,7 @@ class Deployment:
                 await self._tell(found, begin.documents)
             return None
         self.failed |= set(silent)
+        self.relieved -= set(silent)
         moved: set[Id] = set()
         unfed: set[Id] = set()
         for name in silent:
@@ -255,6 +279,24 @@ class Deployment:
         await self.deploy()
         return back
 
+    async def relieve(self, name: str) -> tuple[Id, ...]:
+        """Have a site feed nobody elsewhere, as far as there is another way; returns which views moved."""
+        return await self._change(self.plan.relieve_site, name)
+
+    async def take_back(self, name: str) -> tuple[Id, ...]:
+        """Let a site that was relieved feed others again; returns which views moved."""
+        return await self._change(self.plan.resume_site, name)
+
+    async def _change(self, change: Callable[[str], ChangeEffect], name: str) -> tuple[Id, ...]:
+        found = await self.look([each for each in self.sites if each not in self.failed])
+        begin = found[SOURCE]
+        if begin is None or found.get(name) is None:
+            raise NetworkError(f"the source or site {name!r} does not answer: it is left as it is")
+        moved = change(name).moved
+        self.relieved ^= {name}
+        await self._tell(found, begin.documents)
+        return moved
+
     async def drain(self, name: str) -> Repair:
         """Have a site hold nothing, and those that it fed be fed in another way, while it runs."""
         began = time.monotonic()
@@ -263,6 +305,7 @@ class Deployment:
         found = await self.look([each for each in self.sites if each not in self.failed])
         effect = self.plan.fail_site(name)
         self.failed.add(name)
+        self.relieved.discard(name)
         begin = found[SOURCE]
         assert begin is not None
         await self._tell(found, begin.documents)
@@ -298,6 +341,7 @@ class Deployment:
             )
             await self.wait(begin.documents, patience)
         self.plan = plan
+        self.relieved.clear()
         await self._tell(await self.look(found), begin.documents)
 
     async def wait(self, document: int, patience: float = 60.0) -> dict[str, SiteStatus | None]:

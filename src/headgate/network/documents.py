@@ -10,9 +10,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import FilterSettings
-from headgate.contents.registry import content_of, room_of_content
 from headgate.core.subscription import Subscription
+from headgate.engine.planned.view_maker import ViewMaker
 from headgate.errors import EventError
 from headgate.service.envelope import read_envelope
 
@@ -41,9 +40,9 @@ class Documents:
         self._tenant = tenant
         self._evaluation = evaluation
         self._ids: list[Id] = [view.id for view in assignment.views]
-        content = content_of((view.dialect for view in assignment.views), "the views")
-        self._index = room_of_content(content, FilterSettings(taxonomy=taxonomy, **assignment.names)).build(
-            Subscription(number, view.filter, view.dialect) for number, view in enumerate(assignment.views)
+        maker = ViewMaker(assignment.carries, taxonomy, **assignment.names)
+        self._index = maker.indexed(
+            Subscription(view.id, view.filter, view.dialect) for view in assignment.views
         )
         self.position = min(evaluation.reached.values(), default=tenant.position)
         """The last document that was read."""

@@ -37,15 +37,23 @@ def begins_of(
     """Say after which document each view begins at the sites that hold it.
 
     Where it is held already, that stays as it was. A view that comes begins after the last document, which is
-    at `position`; one that the source feeds from now on begins there where its own site has come to.
+    at `position`; one that the source feeds from now on, or whose join runs elsewhere, begins there where its
+    own site has come to.
     """
     found: dict[Held, int] = {}
     for view in placed:
         begin = found[view.site, view.id] = before.get((view.site, view.id), position)
-        if not view.inputs:
-            held = (SOURCE, view.id)
+        elsewhere = view.host if view.inputs else SOURCE
+        if elsewhere is not None:
+            held = (elsewhere, view.id)
             found[held] = before.get(held, reached.get(view.id, begin))
     return found
+
+
+def forgotten(placed: Sequence[PlacedView], begins: Mapping[Held, int]) -> dict[Held, int]:
+    """Leave out where views began elsewhere than at their own sites: there they may begin again, later."""
+    own = {view.id: view.site for view in placed}
+    return {held: at for held, at in begins.items() if own.get(held[1], held[0]) == held[0] != SOURCE}
 
 
 def assignments(
@@ -59,7 +67,8 @@ def assignments(
 ) -> dict[str, Assignment]:
     """Say what each site is told, by name.
 
-    A view that the source feeds is computed there, and taken by its own site as it is.
+    A view that the source feeds is computed there, and taken by its own site as it is; so is one whose join
+    runs at the site of an input.
     """
     known = {view.id: view for view in placed}
     after, bounds = begins or {}, fan_outs or {}
@@ -78,6 +87,10 @@ def assignments(
                 View(view.id, view.filter, view.dialect, 1, (), after.get((SOURCE, view.id), 0))
             )
             inputs = (Input(view.id, SOURCE, view.filter, view.dialect),)
+        elif view.host is not None:
+            held_at = after.get((view.host, view.id), 0)
+            views[view.host].append(View(view.id, view.filter, view.dialect, view.level, inputs, held_at))
+            inputs = (Input(view.id, view.host, view.filter, view.dialect),)
         begin = after.get((view.site, view.id), 0)
         views[view.site].append(View(view.id, view.filter, view.dialect, view.level, inputs, begin))
     feeds: dict[str, dict[str, list[Id]]] = {name: {} for name in views}

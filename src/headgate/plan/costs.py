@@ -18,6 +18,8 @@ and if the source feeds v:
     source_utilization   byte * source_sent + source_sending
     source_latency       delay + sizes[v] / speed of the link from the source
 
+A join may run at the site of one of its inputs instead (`joins.py`).
+
 A link has the delay `hop` and the speed `link`, unless its own are given (`placement.py`).
 
 The time in which the source matches a document against all it feeds is the same for all, and left out.
@@ -32,6 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.errors import EventError, PlanError
+from headgate.plan.joins import JoinTerms, placed_joins
 from headgate.plan.model import Costs
 from headgate.plan.placement import PUBLISHER, Placement
 
@@ -110,7 +113,7 @@ def costs_of(
     source_sending = settings.extracting + settings.sending * large
     publisher = np.full(views, PUBLISHER, np.int32)
     delays, speeds = _links(placement, publisher, placement.sites, settings)
-    return Costs(
+    at_views = Costs(
         utilization=(settings.byte + settings.sending) * weighed_sent
         + placement.weight(placement.sites)[owners] * joining,
         latency=slowest + joining / settings.speed,
@@ -123,6 +126,15 @@ def costs_of(
         source_sending=source_sending,
         source_joining=np.zeros(views, dtype=np.float64),
     )
+    if placement.links is None:
+        return at_views
+    terms = JoinTerms(
+        lambda origins, targets: _links(placement, origins, targets, settings),
+        settings.byte + settings.sending,
+        settings.sending,
+        settings.speed,
+    )
+    return placed_joins(at_views, rewritings, large, placement, terms)
 
 
 def _links(

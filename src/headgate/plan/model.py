@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,9 @@ class Costs(NamedTuple):
     input sends for the rewriting and `sending` the work that it is for the input's site (both in the order of
     `Rewritings.inputs`), `joining` the work at the site of the view that is computed. `source_sent` and
     `source_sending` are what feeding a view asks of the source, `source_joining` of the view's own site.
+
+    `hosts` says at the site of which input a join runs, by its place among the inputs, or AT_VIEW; without it
+    all run at the view. Such an input sends what the view gives, and its site has the work of the join.
     """
 
     utilization: NDArray[np.float64]
@@ -60,6 +63,15 @@ class Costs(NamedTuple):
     source_sent: NDArray[np.float64]
     source_sending: NDArray[np.float64]
     source_joining: NDArray[np.float64]
+    hosts: NDArray[Any] | None = None
+
+    def host_of(self, rewriting: int) -> int:
+        """Return at the site of which input a rewriting runs, by its place, or AT_VIEW."""
+        return AT_VIEW if self.hosts is None else int(self.hosts[rewriting])
+
+
+AT_VIEW = -1
+"""A join that runs at the site of the view that is computed."""
 
 
 class Capacities(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from headgate.plan.model import SOURCE, Costs, Embeddings, Plan
+from headgate.plan.model import AT_VIEW, SOURCE, Costs, Embeddings, Plan
 from headgate.plan.placement import PUBLISHER
 
 if TYPE_CHECKING:
@@ -128,33 +128,60 @@ def costs_by_the_letter(
     def weight(site: int) -> float:
         return 1.0 if placement.weights is None else float(placement.weights[site])
 
-    utilization, latency, sent, sending, joining = [], [], [], [], []
+    def joined(host: int, inputs: Sequence[int], work: float) -> tuple[float, float, list[float]]:
+        """Return utilization, latency and bytes sent if a join runs at a site."""
+        taken, slowest, bytes_sent = weight(host) * work, 0.0, []
+        for each in inputs:
+            site = int(placement.sites[each])
+            size = 0.0 if site == host else sizes[each]
+            bytes_sent.append(size)
+            taken += weight(site) * (settings.byte + settings.sending) * size
+            if site != host:
+                delay, speed = link(site, host)
+                slowest = max(slowest, delay + size / speed)
+        return taken, slowest + work / settings.speed, bytes_sent
+
+    utilization, latency, joining = [], [], []
+    sent: list[float] = []
+    sending: list[float] = []
+    hosts: list[int] = []
     by_source: list[tuple[float, float, float, float, float]] = []
     for view in range(len(rewritings.offsets) - 1):
         own = int(placement.sites[view])
         for number in range(rewritings.offsets[view], rewritings.offsets[view + 1]):
             inputs = inputs_of(number, rewritings)
             work = settings.joining * (sum(rows[each] for each in inputs) + rows[view])
-            taken, slowest = weight(own) * work, 0.0
-            for each in inputs:
-                site = int(placement.sites[each])
-                size = 0.0 if site == own else sizes[each]
-                sent.append(size)
-                sending.append(settings.sending * size)
-                taken += weight(site) * (settings.byte + settings.sending) * size
-                if site != own:
+            sites = [int(placement.sites[each]) for each in inputs]
+            taken, waited, bytes_sent = joined(own, inputs, work)
+            most = taken
+            least, place = waited, AT_VIEW
+            if placement.links is not None and len(inputs) > 1 and own not in sites:
+                for number_of, site in enumerate(sites):
+                    there, first, some = joined(site, inputs, work)
                     delay, speed = link(site, own)
-                    slowest = max(slowest, delay + size / speed)
+                    there += weight(site) * (settings.byte + settings.sending) * sizes[view]
+                    time = first + delay + sizes[view] / speed
+                    if time < least and there <= most:
+                        taken, least, place, bytes_sent = there, time, number_of, some
+            if place != AT_VIEW:
+                bytes_sent[place] = sizes[view]
+            sent += bytes_sent
+            sending += [
+                settings.sending * size + (work if slot == place else 0.0)
+                for slot, size in enumerate(bytes_sent)
+            ]
             utilization.append(taken)
-            latency.append(slowest + work / settings.speed)
-            joining.append(work)
+            latency.append(least)
+            joining.append(work if place == AT_VIEW else 0.0)
+            hosts.append(place)
         delay, speed = link(PUBLISHER, own)
         work = settings.extracting + settings.sending * sizes[view]
         by_source.append(
             (settings.byte * sizes[view] + work, delay + sizes[view] / speed, sizes[view], work, 0.0)
         )
     lists = (utilization, latency, sent, sending, joining, *zip(*by_source, strict=True))
-    return Costs(*(np.array(numbers, dtype=np.float64) for numbers in lists))
+    found = Costs(*(np.array(numbers, dtype=np.float64) for numbers in lists))
+    return found if placement.links is None else found._replace(hosts=np.array(hosts, np.int32))
 
 
 def level_of(view: int, chosen: list[int], rewritings: Rewritings) -> int:

@@ -57,8 +57,7 @@ def charts(runs: Sequence[Delivered]) -> list[Chart]:
 
 def write_charts(title: str, runs: Sequence[Delivered], path: Path) -> None:
     """Write the charts to one file: .svg or .png."""
-    drawn = [(chart.heading, chart.height, chart.draw) for chart in charts(runs) if chart.draw is not None]
-    write_whole(sheet(title, drawn, path.suffix[1:]), path)
+    write_whole(sheet(title, charts(runs), path.suffix[1:]), path)
 
 
 def _colour(run: Delivered) -> str:

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     Draw = Callable[[Axes], None]
 
 
+PANEL = "#ffffff"
+"""The colour behind everything."""
 # Hexadecimal colour in the drawing -> CSS variable in the page.
 INK, SOFT, GRID, MAIN, PALE, ACCENT = "#16202b", "#526070", "#dce2e8", "#1f7a8c", "#a9cdd5", "#c44f2b"
 _VARIABLES = {
-    INK: "--ink", SOFT: "--ink-soft", GRID: "--line",
+    PANEL: "--panel", INK: "--ink", SOFT: "--ink-soft", GRID: "--line",
     MAIN: "--series-1", PALE: "--series-2", ACCENT: "--series-3",
 }  # fmt: skip
 _COLOURS = re.compile("|".join(_VARIABLES))
@@ -75,13 +77,15 @@ def adapt(svg: str, name: str, title: str) -> str:
     return head + re.sub(r"<[^>]*>", tag, body)
 
 
-WIDTH = 9.6
+WIDTH, NARROW = 9.6, 4.7
+"""Inches of a picture in a page, and of its twin for a telephone."""
 
 
 class Chart(NamedTuple):
     """A picture: its heading, what to say of it, how high it is, how to draw it.
 
-    Without a way to draw it there is nothing to be seen, and the caption says so.
+    Without a way to draw it there is nothing to be seen, and the caption says so. One that is `fixed`
+    cannot be drawn narrower, only looked at part by part.
     """
 
     name: str
@@ -89,31 +93,47 @@ class Chart(NamedTuple):
     caption: str
     height: float = 0.0
     draw: Draw | None = None
+    width: float = WIDTH
+    fixed: bool = False
 
     @property
     def svg(self) -> str | None:
         """Draw it for a page."""
-        return None if self.draw is None else svg(self.name, self.heading, self.height, self.draw)
+        return None if self.draw is None else svg(self.name, self.heading, self.height, self.draw, self.width)
+
+    @property
+    def narrow_svg(self) -> str | None:
+        """Draw it for a page that is as narrow as a telephone."""
+        if self.draw is None or self.fixed:
+            return None
+        return svg(f"{self.name}-narrow", self.heading, self.height, self.draw, NARROW)
 
 
-def svg(name: str, title: str, height: float, draw: Draw) -> str:
+def svg(name: str, title: str, height: float, draw: Draw, width: float = WIDTH) -> str:
     """Draw on new axes and return an SVG element whose ids and styles cannot disturb the page."""
     with styled(name):
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(width, height), layout="constrained")
         draw(figure.add_subplot())
         text = io.StringIO()
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return adapt(text.getvalue(), name, title)
 
 
-def sheet(title: str, parts: Sequence[tuple[str, float, Draw]], form: str) -> bytes:
-    """Draw several charts below each other, each under its heading, as one file: svg or png."""
-    heights = [height for _, height, _ in parts]
+def is_narrow(axes: Axes) -> bool:
+    """Tell whether this is a picture for a telephone: fewer ticks, shorter texts."""
+    return bool(axes.figure.get_figwidth() < WIDTH / 1.5)  # type: ignore[union-attr]
+
+
+def sheet(title: str, charts: Sequence[Chart], form: str) -> bytes:
+    """Draw those charts that can be drawn below each other, each under its heading: one file, svg or png."""
+    parts = [(chart.heading, chart.draw) for chart in charts if chart.draw is not None]
+    heights = [chart.height for chart in charts if chart.draw is not None]
+    width = max(WIDTH, *(chart.width for chart in charts))
     with styled("sheet"):
-        figure = Figure(figsize=(WIDTH, sum(heights) + 0.6 * len(parts)), layout="constrained")
+        figure = Figure(figsize=(width, sum(heights) + 0.6 * len(parts)), layout="constrained")
         figure.suptitle(title, x=0.01, ha="left", fontsize=12, wrap=True)
         axes = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)
-        for (heading, _, draw), below in zip(parts, axes[:, 0], strict=True):
+        for (heading, draw), below in zip(parts, axes[:, 0], strict=True):
             below.set_title(heading, loc="left", fontsize=11, pad=16)
             draw(below)
         out = io.BytesIO()

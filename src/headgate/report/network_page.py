@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from matplotlib.ticker import MaxNLocator
 
 from headgate.report import words
-from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, bare, sheet
+from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, bare, is_narrow, sheet
+from headgate.report.feeds import Feeder, feeds_chart
 from headgate.report.pages import Tile, check_output, template, write_whole
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN = 12
-"""Sites, and ways of a document, that are drawn one by one."""
-FEW = 60
-"""Sites whose names are drawn."""
+"""Sites that are behind, and ways of a document, that are drawn one by one."""
 
 
 class SiteRow(NamedTuple):
@@ -63,7 +62,7 @@ class RunningNetwork(NamedTuple):
 
 def charts(network: RunningNetwork) -> list[Chart]:
     """List the charts that say something."""
-    found = [feeds_chart(network), levels_chart(network)]
+    found = [who_feeds_whom(network), levels_chart(network)]
     if any(site.behind for site in network.sites):
         found.append(behind_chart(network))
     if network.ways:
@@ -71,45 +70,19 @@ def charts(network: RunningNetwork) -> list[Chart]:
     return found
 
 
-def feeds_chart(network: RunningNetwork) -> Chart:
+def who_feeds_whom(network: RunningNetwork) -> Chart:
     """Draw each site in the column of the mean level of its views, and lines to those that it feeds."""
-    column = {site.name: _mean(site.levels) for site in network.sites[1:]}
-    column[network.sites[0].name] = 0.0
-    rows: dict[int, list[str]] = {}
-    for name, level in sorted(column.items(), key=lambda each: (each[1], each[0])):
-        rows.setdefault(round(level), []).append(name)
-    height = {
-        name: (len(names) - 1) / 2 - place for names in rows.values() for place, name in enumerate(names)
-    }
-    tallest = max(len(names) for names in rows.values())
-    lost = {site.name for site in network.sites if site.state != "runs"}
+    place = {site.name: number for number, site in enumerate(network.sites)}
+    feeders = [
+        Feeder(site.name, max(1, round(_mean(site.levels))) if number else 0, _fails(site))
+        for number, site in enumerate(network.sites)
+    ]
+    feeds = [(place[a], place[b], count) for a, b, count in network.feeds if a in place and b in place]
+    return feeds_chart("Who feeds whom", "site", feeders, feeds)
 
-    def draw(axes: Axes) -> None:
-        most = max((count for *_, count in network.feeds), default=1)
-        for feeder, fed, count in network.feeds:
-            if feeder in column and fed in column:
-                colour = ACCENT if feeder == network.sites[0].name else PALE
-                axes.plot(
-                    [column[feeder], column[fed]], [height[feeder], height[fed]],
-                    color=colour, linewidth=0.5 + 3.0 * count / most, alpha=0.5, zorder=1,
-                )  # fmt: skip
-        for name, level in column.items():
-            colour = ACCENT if name in lost or level == 0 else MAIN
-            axes.scatter([level], [height[name]], s=60 if tallest < FEW else 14, color=colour, zorder=3,
-                         marker="X" if name in lost else "o")  # fmt: skip
-            if len(column) <= FEW:
-                axes.text(
-                    level, height[name] + 0.14, words.shorten(name, 16), ha="center", va="bottom", fontsize=9
-                )
-        axes.set_xlim(-0.4, max(column.values()) + 0.6)
-        axes.set_ylim(-tallest / 2 - 0.4, tallest / 2 + 0.4)
-        bare(axes)
 
-    caption = (
-        "Each dot is a site, in the column of the mean level of its views; a line is as wide as the number "
-        "of views that one feeds another. Crosses do not run."
-    )
-    return Chart("feeds", "Who feeds whom", caption, min(9.0, 1.2 + 0.42 * tallest), draw)
+def _fails(site: SiteRow) -> str:
+    return "" if site.state == "runs" else site.state
 
 
 def levels_chart(network: RunningNetwork) -> Chart:
@@ -137,9 +110,12 @@ def behind_chart(network: RunningNetwork) -> Chart:
     def draw(axes: Axes) -> None:
         for place, site in enumerate(late):
             axes.barh(place, site.behind, height=0.5, color=ACCENT if site.state != "runs" else MAIN)
-            text = f" {words.count(site.behind)} · {site.name}: {words.shorten(site.state, 60)}"
-            axes.text(site.behind, place, text, va="center", fontsize=9.5, color=INK)
-        axes.set_xlim(0, 2.2 * late[0].behind)
+            room = 24 if is_narrow(axes) else 60
+            state = f": {words.shorten(site.state, room)}" if site.state != "runs" else ""
+            text = f"{words.count(site.behind)} · {words.shorten(site.name, 24)}{state}"
+            shift = 0.02 * late[0].behind
+            axes.text(site.behind + shift, place, text, va="center", fontsize=9.5, color=INK)
+        axes.set_xlim(0, (3.4 if is_narrow(axes) else 2.2) * late[0].behind)
         axes.set_ylim(len(late) - 0.4, -0.6)
         bare(axes)
 
@@ -154,16 +130,19 @@ def ways_chart(network: RunningNetwork) -> Chart:
     slow = sorted(network.ways, key=lambda way: -way.stops[-1][1])[:SHOWN]
 
     def draw(axes: Axes) -> None:
+        right = max(way.stops[-1][1] for way in slow) or 1.0
         for place, way in enumerate(slow):
             times = [time for _, time in way.stops]
             axes.plot(times, [place] * len(times), color=PALE, linewidth=2.5, zorder=1)
-            axes.scatter(times, [place] * len(times), s=34, color=MAIN, zorder=3)
+            axes.scatter(times, [place] * len(times), s=34, color=MAIN, zorder=3, clip_on=False)
             for turn, (site, time) in enumerate(way.stops):
-                shift = -0.3 if turn % 2 else 0.42
-                axes.text(time, place + shift, words.shorten(site, 12), ha="center", fontsize=8.5, color=SOFT)
-            axes.text(times[-1], place, f"  {words.shorten(way.view, 24)}", va="center", fontsize=9.5)
-        right = max(way.stops[-1][1] for way in slow)
-        axes.set_xlim(0, 1.25 * right)
+                side = "left" if time < 0.02 * right else "center"
+                shift = -0.22 if turn % 2 else 0.46
+                name = words.shorten(site, 8 if is_narrow(axes) else 12)
+                axes.text(time, place + shift, name, ha=side, fontsize=8.5, color=SOFT)
+            name = words.shorten(way.view, 12 if is_narrow(axes) else 24)
+            axes.text(times[-1] + 0.02 * right, place, name, va="center", fontsize=9.5)
+        axes.set_xlim(0, (1.4 if is_narrow(axes) else 1.25) * right)
         axes.set_ylim(len(slow) - 0.3, -0.7)
         axes.set_yticks([])
         axes.set_xlabel("milliseconds since the source took it up")
@@ -194,8 +173,7 @@ def write_report(network: RunningNetwork, path: Path, *, title: str, command: st
         )
         data = page.encode("utf-8", "replace")
     else:
-        parts = [(chart.heading, chart.height, chart.draw) for chart in found if chart.draw]
-        data = sheet(f"{title}: {sentence(network)}", parts, path.suffix[1:])
+        data = sheet(f"{title}: {sentence(network)}", found, path.suffix[1:])
     write_whole(data, path)
 
 
@@ -203,7 +181,7 @@ def sentence(network: RunningNetwork) -> str:
     """Say how it fares, in numbers."""
     views = sum(len(site.levels) for site in network.sites[1:])
     wrong = [site for site in network.sites if site.state != "runs"]
-    fares = f"{len(wrong):,} do not run" if wrong else "all run"
+    fares = f"{len(wrong):,} do{'es' * (len(wrong) == 1)} not run" if wrong else "all run"
     return (
         f"{words.count(views)} views at {words.count(len(network.sites) - 1)} sites, of which {fares}; "
         f"{words.count(network.documents)} documents so far."
@@ -217,21 +195,29 @@ def _tiles(network: RunningNetwork) -> list[Tile]:
     feeds = sum(count for *_, count in network.feeds)
     times = sorted(way.stops[-1][1] for way in network.ways)
     found = [
-        Tile("levels", words.count(max(levels, default=0)), f"{words.count(len(levels))} views"),
+        Tile(
+            "levels",
+            words.count(max(levels, default=0)),
+            f"hops to the farthest of {words.count(len(levels))} views",
+        ),
         Tile(
             "fed by the publisher",
             words.count(fed),
-            f"{fed / max(feeds, 1):.1%} of {words.count(feeds)} feeds",
+            f"{fed / max(feeds, 1):.1%} of {words.count(feeds)} feeds; sites give the others",
         ),
-        Tile("behind", words.count(max(site.behind for site in network.sites)), "documents, at most"),
-        Tile("plan", words.count(network.epoch), "changes of what sites were told"),
+        Tile(
+            "behind",
+            words.count(max(site.behind for site in network.sites)),
+            "documents that the slowest view has not come to",
+        ),
+        Tile("plan", words.count(network.epoch), "how often sites were told whom to feed"),
     ]
     if times:
         found.append(
             Tile(
                 "last document",
                 f"{times[-1]:,.1f} ms",
-                f"{times[len(times) // 2]:,.1f} ms for half of the views",
+                f"until the last view had it; {times[len(times) // 2]:,.1f} ms for half of them",
             )
         )
     return found

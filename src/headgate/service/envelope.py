@@ -53,6 +53,9 @@ _KNOWN = frozenset(
     )
 )
 _REQUIRED = ("id", "source", "type")
+_PLAIN = frozenset(("specversion", *_REQUIRED, "data"))
+"""What most events have, and nothing that must be looked at beyond these."""
+_TEXT_TYPES = (str, str, str)
 _NAME = re.compile(r"[a-z0-9]+")
 _TEXTS = ("subject", "time", "datacontenttype", "dataschema")
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
@@ -115,6 +118,25 @@ def read_envelope(text: bytes) -> Sent:
 
 def event_of(fields: dict[str, Any]) -> Event:
     """Make the event of an envelope; refuses what is no CloudEvent."""
+    identity, source, kind = fields.get("id"), fields.get("source"), fields.get("type")
+    if (
+        _PLAIN.issuperset(fields)
+        and fields.get("specversion") == SPECVERSION
+        and (type(identity), type(source), type(kind)) == _TEXT_TYPES
+        and identity
+        and source
+        and kind
+    ):
+        return _record(fields)
+    _check(fields)
+    kind = fields.get("datacontenttype", JSON)
+    if kind == JSON or _is_json(kind):
+        return _record(fields)
+    return Event(fields["id"], _document(fields), _time(fields), fields["source"], kind)
+
+
+def _check(fields: dict[str, Any]) -> None:
+    """Refuse what is no CloudEvent."""
     if fields.get("specversion") != SPECVERSION:
         raise EventError(f"specversion is {fields.get('specversion')!r}: give '1.0', which CloudEvents have")
     for name in _REQUIRED:
@@ -129,10 +151,6 @@ def event_of(fields: dict[str, Any]) -> Event:
             raise EventError(f"{name} is {value!r}: give text that is not empty, or leave it out")
     if "data" in fields and "data_base64" in fields:
         raise EventError("there are both `data` and `data_base64`: give one of them")
-    kind = fields.get("datacontenttype", JSON)
-    if kind == JSON or _is_json(kind):
-        return _record(fields)
-    return Event(fields["id"], _document(fields), _time(fields), fields["source"], kind)
 
 
 def _record(fields: dict[str, Any]) -> Event:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headgate.spark.frames.backtest import Backtest, backtest
     from headgate.spark.frames.batches import EachBatch, each_batch
     from headgate.spark.frames.compile import Compiled, compile  # noqa: A004 -- used as hg.compile
+    from headgate.spark.frames.disseminate import disseminate
     from headgate.spark.frames.explain import explain
     from headgate.spark.frames.match import match, refused, top
     from headgate.spark.frames.what_if import WhatIf, what_if
@@ -28,6 +29,7 @@ _HOMES = {
     "WhatIf": "frames.what_if",
     "backtest": "frames.backtest",
     "compile": "frames.compile",
+    "disseminate": "frames.disseminate",
     "each_batch": "frames.batches",
     "explain": "frames.explain",
     "match": "frames.match",
@@ -45,6 +47,7 @@ __all__ = [
     "WhatIf",
     "backtest",
     "compile",
+    "disseminate",
     "each_batch",
     "explain",
     "match",

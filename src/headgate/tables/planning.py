@@ -26,7 +26,7 @@ from headgate.engine.views import views_at
 from headgate.errors import EventError
 from headgate.plan.costs import averages, sums
 from headgate.plan.measures import measures
-from headgate.plan.running.planner import PlanInput, make_network
+from headgate.plan.running.planner import PlanInput, make_plan
 from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.progress import step
 from headgate.runtime.rows import why_broken
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.plan.costs import Estimates
     from headgate.plan.placement import Links
-    from headgate.plan.running.planner import FoundRewritings, PlannedNetwork, Settings
+    from headgate.plan.running.planner import FoundRewritings, MadePlan, Settings
     from headgate.tables.sites import Sites
 
 
@@ -185,12 +185,12 @@ class PlanResult:
     seconds: dict[str, float]
 
 
-def _planned(made: PlannedNetwork, found: Estimates) -> PlanResult:
-    network, solution, statistics = made.network, made.solution, made.ways.statistics
-    before = measures(network.before, network.rewritings, network.costs)
-    after = measures(network.plan, network.rewritings, network.costs)
+def _planned(made: MadePlan, found: Estimates) -> PlanResult:
+    saved, solution, statistics = made.saved, made.solution, made.ways.statistics
+    before = measures(saved.before, saved.rewritings, saved.costs)
+    after = measures(saved.plan, saved.rewritings, saved.costs)
     return PlanResult(
-        views=len(network.ids),
+        views=len(saved.ids),
         events=found.events,
         rejected=found.rejected,
         unseen=found.unseen,
@@ -224,7 +224,7 @@ def plan_views(
     links: Links | None = None,
     carries: str | None,
     quiet: bool,
-) -> tuple[PlanResult, PlannedNetwork]:
+) -> tuple[PlanResult, MadePlan]:
     """Plan who feeds whom, and write the network to `output`; `ways` finds the graphs elsewhere."""
     given = PlanInput(
         views.ids,
@@ -243,7 +243,7 @@ def plan_views(
         "carries": carries,
     }
     with _Steps(quiet=quiet) as steps:
-        made = make_network(
+        made = make_plan(
             views.views,
             given,
             settings,
@@ -252,7 +252,7 @@ def plan_views(
             progress=steps.begin,
         )
         steps.begin("writing the network")
-        made.network.save(local(output))
+        made.saved.save(local(output))
     return _planned(made, found), made
 
 

@@ -165,6 +165,43 @@ def test_pages_search_and_export(api: Api) -> None:
     assert api("GET", "/v1/subscriptions?colour=red").status == 400
 
 
+def test_other_orders(tmp_path: Path) -> None:
+    """By age and by matches, a page after the other, against a plain sort."""
+    with serving(tmp_path / "data") as api:
+        for number in range(23):
+            body = {"filter": f"n >= {number * 7 % 23}", "consumer": f"c{number % 2}"}
+            assert api("PUT", f"/v1/subscriptions/s{number:02}", body).status == 201
+        assert api("PUT", "/v1/subscriptions/s99", {"filter": "n >= -5", "consumer": "c1"}).status == 201
+        for value in (-1, 3, 3, 9, 22):
+            api.publish({"n": value})
+        assert api("DELETE", "/v1/subscriptions/s05").status == 204
+        whole = api("GET", "/v1/subscriptions").json["items"]
+        counts = {each["id"]: each["statistics"]["matches"] for each in whole}
+        made = sorted(counts)
+
+        def listed(more: str) -> list[str]:
+            found, after = [], ""
+            while True:
+                page = api("GET", f"/v1/subscriptions?limit=4&after={after}&{more}").json
+                found += [each["id"] for each in page["items"]]
+                if page["next"] is None:
+                    return found
+                after = page["next"]
+
+        assert listed("sort=newest") == made[::-1]
+        assert listed("sort=most") == sorted(made, key=lambda each: -counts[each])
+        assert listed("sort=least") == sorted(made, key=lambda each: counts[each])
+        odd = [each for each in made if int(each[1:]) % 2]
+        assert listed("sort=most&consumer=c1") == sorted(odd, key=lambda each: -counts[each])
+        assert listed("sort=newest&search=S1") == [each for each in made[::-1] if "s1" in each]
+        assert listed("matched=never") == [each for each in made if not counts[each]]
+        assert listed("matched=always") == ["s99"]
+        for wrong in ("sort=odd", "matched=some", "sort=most&after=x", "sort=most&consumer=none"):
+            refused = api("GET", f"/v1/subscriptions?{wrong}")
+            assert refused.status in {400, 404}, wrong
+            assert refused.detail
+
+
 def test_an_import_of_many_is_one_build(api: Api) -> None:
     lines = [json.dumps({"id": f"many-{number}", "filter": f"many = {number}"}) for number in range(2_000)]
     lines[7] = json.dumps({"id": "many-7", "filter": "many ="})

@@ -1,1 +1,316 @@
-"""…"""
+"""Consumers: who gets events and how, how far behind each is, what failed, and what is tried again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from headgate.console.asking import Asked
+from headgate.console.view import View, page, place_of
+from headgate.errors import HeadgateError
+from headgate.service.problems import Problem, problem_of
+from headgate.service.resources import ConsumerBody
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from headgate.service.api.consumers import Consumer
+
+_LISTED = 50
+_PREVIEWED = 5
+"""Deliveries that are shown before they are made."""
+_PREVIEW_BYTES = 256 << 10
+_ATTEMPTS = 10
+_LETTERS = 20
+_RESTORED = 1_000
+"""Subscriptions that come back with their consumer, at most."""
+_LETTER = "letter-"
+"""What a dead letter is called in a form, before its cursor."""
+_DEFAULT = ConsumerBody()
+
+
+@page("GET", "/console/consumers")
+async def consumers(view: View) -> Response:
+    """List them."""
+    return await _list(view)
+
+
+async def _list(
+    view: View, given: dict[str, str] | None = None, error: HeadgateError | None = None
+) -> Response:
+    search = view.query.get("search", "").strip()
+    asked = {"after": view.query.get("after") or None, "limit": _LISTED, "search": search or None}
+    found = await view.ask("list_consumers", query=asked)
+    return view.shown(
+        "consumers.html.j2",
+        status=200 if error is None else problem_of(error).status,
+        copy=view.asked[-1],
+        items=found.items,
+        next=found.next,
+        search=search,
+        after=view.query.get("after", ""),
+        given=given or {},
+        error=error,
+        default=_DEFAULT,
+        scopes=_scopes(view),
+    )  # fmt: skip
+
+
+@page("POST", "/console/consumers")
+async def create(view: View) -> Response:
+    """Make a consumer; the secret of its webhook is shown once."""
+    identity = view.form.get("id", "").strip()
+    try:
+        made = await view.ask(
+            "put_consumer", {"id": identity}, body=_said(view), headers={"If-None-Match": "*"}
+        )
+    except HeadgateError as error:
+        # Its revision is asked for, which people who fill in a form do not know of.
+        taken = problem_of(error).status == 412
+        told = (
+            Problem(f"there is a consumer {identity!r} already: choose another id", 409) if taken else error
+        )
+        return await _list(view, dict(view.form), told)
+    if made.secret is None:
+        return view.went(
+            place_of("consumers", identity), f"consumer {identity} is there, and begins with the next event"
+        )
+    return _secret(view, made, "It is there, and begins with the next event.")
+
+
+def _said(view: View) -> dict[str, Any]:
+    """Read what a form says of a consumer; what is left empty is as it is by default."""
+    url = view.form.get("url", "").strip()
+    if not url:
+        return {}
+    found: dict[str, Any] = {"url": url, "order": view.form.get("order", _DEFAULT.order)}
+    for name, kind in (("parallel", int), ("attempts", int), ("timeout", float)):
+        text = view.form.get(name, "").strip()
+        if text:
+            try:
+                found[name] = kind(text)
+            except ValueError:
+                raise Problem(f"{name} is {text!r}: give a number", 422) from None
+    return found
+
+
+def _secret(view: View, found: Consumer, told: str) -> Response:
+    return view.shown("consumer_secret.html.j2", copy=view.asked[-1], found=found, told=told)
+
+
+# One consumer
+
+
+@page("GET", "/console/consumers/{id}")
+async def consumer(view: View) -> Response:
+    """Show one: what waits, what failed, what it is."""
+    return await _one(view)
+
+
+async def _one(
+    view: View, given: dict[str, str] | None = None, error: HeadgateError | None = None
+) -> Response:
+    values = await _live(view)
+    asked = view.asked[0]
+    identity = values["found"].id
+    letters = await view.ask(
+        "list_dead_letters", {"id": identity}, {"after": view.number("letters"), "limit": _LETTERS}
+    )
+    return view.shown(
+        "consumer.html.j2",
+        status=200 if error is None else problem_of(error).status,
+        copy=asked,
+        letters=[_letter(each) for each in letters.items],
+        letters_next=letters.next,
+        letters_after=view.number("letters"),
+        pull=Asked("GET", f"/v1/consumers/{quote(identity, safe='')}/deliveries?limit=10"),
+        given=given or {},
+        error=error,
+        default=_DEFAULT,
+        restored=_RESTORED,
+        scopes=_scopes(view),
+        **values,
+    )  # fmt: skip
+
+
+@page("GET", "/console/consumers/{id}/live")
+async def live(view: View) -> Response:
+    """Give what changes by itself: lag, what waits, attempts."""
+    return view.part("consumer_live.html.j2", **await _live(view))
+
+
+async def _live(view: View) -> dict[str, Any]:
+    identity = view.path["id"]
+    found = await view.ask("read_consumer", {"id": identity})
+    before = view.number("before")
+    attempts = None
+    if found.url is not None:
+        query = {"limit": _ATTEMPTS, "before": before or None}
+        attempts = await view.ask("list_attempts", {"id": identity}, query)
+    state = view.dispatcher.state(identity)
+    # As `pull` reads them, and not counted as delivered: nobody takes them.
+    part = await view.dispatcher.pull(state, state.cursor, _PREVIEWED, _PREVIEW_BYTES, 0.0)
+    return {
+        "found": found,
+        "last": view.tenant.position,
+        "attempts": attempts,
+        "before": before,
+        "waiting": [
+            _brief(each.text)
+            | {"cursor": each.position, "time": each.time / 1e6, "subscriptions": each.subscriptions}
+            for each in part.deliveries
+        ],
+        "gone": part.first,
+        "previewed": _PREVIEWED,
+    }  # fmt: skip
+
+
+def _letter(found: Any) -> dict[str, Any]:
+    about = {"id": None, "text": "not kept any more, or its subscription is gone"}
+    if found.event is not None:
+        about = _brief(bytes(found.event))
+    return {
+        "cursor": found.cursor,
+        "time": found.time,
+        "attempts": found.attempts,
+        "reason": found.reason,
+        **about,
+    }
+
+
+def _brief(text: bytes) -> dict[str, Any]:
+    """Say in short what an event is."""
+    fields = msgspec.json.decode(text)
+    data = fields.get("data", fields.get("data_base64"))
+    said = data if isinstance(data, str) else msgspec.json.encode(data).decode()
+    return {"id": str(fields.get("id", "")), "text": said[:200]}
+
+
+# What is done with one
+
+
+@page("POST", "/console/consumers/{id}")
+async def edit(view: View) -> Response:
+    """Change what is said of it."""
+    identity = view.path["id"]
+    try:
+        said = _said(view)
+        names = ("url", "order", "parallel", "attempts", "timeout")
+        found = await view.ask(
+            "patch_consumer", {"id": identity}, body={name: said.get(name) for name in names}
+        )
+    except HeadgateError as error:
+        if problem_of(error).status == 404:
+            raise
+        return await _one(view, dict(view.form), error)
+    if found.secret is not None:
+        return _secret(view, found, "It has a webhook now.")
+    return view.went(place_of("consumers", identity), f"consumer {identity} is changed")
+
+
+@page("POST", "/console/consumers/{id}/enabled")
+async def enable(view: View) -> Response:
+    """Have its webhook called, or not."""
+    identity, wanted = view.path["id"], view.form.get("enabled") == "true"
+    await view.ask("patch_consumer", {"id": identity}, body={"enabled": wanted})
+    told = "is called again" if wanted else "is not called until you enable it; its events wait"
+    return view.went(place_of("consumers", identity), f"the webhook of {identity} {told}")
+
+
+@page("POST", "/console/consumers/{id}/secret")
+async def rotate(view: View) -> Response:
+    """Make a new secret, and show it once."""
+    found = await view.ask("rotate_secret", {"id": view.path["id"]})
+    return _secret(view, found, "The one before counts no more.")
+
+
+@page("POST", "/console/consumers/{id}/test")
+async def test(view: View) -> Response:
+    """Send an event to its webhook."""
+    identity = view.path["id"]
+    found = await view.ask("send_test", {"id": identity})
+    if view.in_part:
+        return view.part("consumer_test.html.j2", found=found)
+    if found.delivered:
+        return view.went(
+            place_of("consumers", identity),
+            f"the webhook answered {found.status} after {found.milliseconds} ms",
+        )
+    view.tell(f"the test event was not taken: {found.reason}", good=False)
+    return view.went(place_of("consumers", identity))
+
+
+@page("POST", "/console/consumers/{id}/replay")
+async def replay(view: View) -> Response:
+    """Deliver again what came after a cursor, or from a time on."""
+    identity = view.path["id"]
+    cursor, since = view.form.get("cursor", "").strip(), view.form.get("since", "").strip()
+    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise Problem(f"cursor is {cursor!r}: give a whole number", 422)
+    # The field has no zone; its label says which it is.
+    body: dict[str, Any] = {"cursor": int(cursor)} if cursor else {"since": f"{since}Z"}
+    found = await view.ask("replay", {"id": identity}, body=body)
+    return view.went(
+        place_of("consumers", identity), f"{identity} gets again what came after cursor {found.cursor}"
+    )
+
+
+@page("POST", "/console/consumers/{id}/dead-letters")
+async def letters(view: View) -> Response:
+    """Try dead letters again, or drop them: one, some, all."""
+    identity, what = view.path["id"], view.form.get("what", "")
+    action, _, which = what.partition(" ")
+    if which == "all":
+        cursors = None
+    elif which:
+        cursors = [which]
+    else:
+        cursors = [name.removeprefix(_LETTER) for name in view.form if name.startswith(_LETTER)]
+        if not cursors:
+            raise Problem("no dead letter is chosen: tick some first", 422)
+    if cursors is not None and not all(
+        each.isascii() and each.isdigit() and len(each) < 19 for each in cursors
+    ):
+        raise Problem(f"the cursors are {', '.join(cursors)}: give whole numbers", 422)
+    back = place_of("consumers", identity)
+    if action == "replay":
+        body = {} if cursors is None else {"cursors": [int(each) for each in cursors]}
+        done = await view.ask("replay_dead_letters", {"id": identity}, body=body)
+        return view.went(
+            f"{back}#dead-letters", f"{done.replayed:,} dead letters are tried again, one after another"
+        )
+    if action != "drop":
+        raise Problem(f"{what!r} is nothing that is done with dead letters: replay or drop them", 422)
+    query = None if cursors is None else {"cursors": ",".join(cursors)}
+    gone = await view.ask("drop_dead_letters", {"id": identity}, query)
+    return view.went(f"{back}#dead-letters", f"{gone.dropped:,} dead letters are dropped")
+
+
+@page("POST", "/console/consumers/{id}/delete")
+async def delete(view: View) -> Response:
+    """Delete it; it can be brought back, with its secret, which stays in the memory of the service."""
+    identity = view.path["id"]
+    stored = view.tenant.consumer(identity)
+    found = await view.ask("read_consumer", {"id": identity})
+    back: list[tuple[str, dict[str, str], Any]] = []
+    if stored is not None:
+        back.append(("put_consumer", {"id": identity}, msgspec.to_builtins(stored.said)))
+    along = view.form.get("subscriptions") == "delete"
+    if along and found.subscriptions <= _RESTORED:
+        owned = view.tenant.store.subscriptions.page("", _RESTORED, consumer=identity)
+        back += [("put_subscription", {"id": each.id}, msgspec.to_builtins(each.said)) for each in owned]
+    await view.ask("delete_consumer", {"id": identity}, {"subscriptions": "delete"} if along else None)
+    told = f"consumer {identity} is deleted"
+    if along and found.subscriptions:
+        told += f" with {found.subscriptions:,} subscriptions"
+    if along and found.subscriptions > _RESTORED:
+        return view.went(place_of("consumers"), told)
+    return view.went(
+        place_of("consumers"), told, undo=view.session.can_restore(f"consumer {identity}", *back)
+    )
+
+
+def _scopes(view: View) -> dict[str, bool]:
+    return {"change": view.key.allows("subscribe")}

@@ -39,9 +39,14 @@ async def now(view: View) -> Response:
     # Inside a script's text: no tag can end it.
     packed = msgspec.json.encode(samples).decode().replace("<", "\\u003c")
     return view.shown(
-        "now.html.j2", copy=asked, info=info, samples=packed, last=list(history.samples)[-1:], rows=rows[::-1],
+        "now.html.j2",
+        copy=asked,
+        info=info,
+        samples=packed,
+        last=list(history.samples)[-1:],
+        rows=rows[::-1],
         most=SHOWN,
-    )  # fmt: skip
+    )
 
 
 def recent(tenant: Tenant, after: int, most: int) -> list[dict[str, Any]]:

@@ -1,1 +1,158 @@
-"""…"""
+"""Settings: keys, the tenant and its quotas, what the service was told, what it keeps, who changed what."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headgate.console.templates import size, span
+from headgate.console.view import View, page, place_of
+from headgate.core.settings import Kind, plain, settings_of
+from headgate.errors import HeadgateError
+from headgate.service.problems import problem_of
+from headgate.service.security.keys import SCOPES, check_scope
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from headgate.core.settings import Setting
+
+_KEYS = 100
+_AUDITED = 50
+_ADMIN = "admin"
+_ABOUT = {
+    "publish": "send events",
+    "subscribe": "make and change subscriptions and consumers",
+    "read": "look at everything but keys and the audit log",
+    "admin": "all of it, with the graph, keys and the audit log",
+}
+_QUOTAS = {
+    "subscriptions": "how many it may have",
+    "events_a_second": "how many it may publish",
+    "bytes_a_second": "how many bytes these may have",
+    "filter_length": "how many characters a filter may have",
+    "unindexed": "whether filters are taken that must be evaluated for every event",
+}
+_SIZES = ("body", "import_body", "waiting", "spare", "retention_bytes")
+"""Settings that are numbers of bytes."""
+
+
+class Told(NamedTuple):
+    """A setting of the service."""
+
+    flag: str
+    value: str
+    changed: bool
+    """Whether it is another than the default."""
+    about: str
+
+
+@page("GET", "/console/settings")
+async def settings(view: View) -> Response:
+    """Show how the service is, its keys, and what it was told."""
+    return await _shown(view)
+
+
+async def _shown(view: View, **more: Any) -> Response:
+    error: HeadgateError | None = more.get("error")
+    info = await view.ask("info")
+    asked = view.asked[-1]
+    admin = view.key.allows(_ADMIN)
+    keys = (
+        await view.ask("list_keys", query={"limit": _KEYS, "search": view.query.get("search") or None})
+        if admin
+        else None
+    )
+    values = {
+        "made": None, "error": None, "given": {}, "info": info, "admin": admin, "keys": keys,
+        "search": view.query.get("search", ""),
+        "storage": await view.ask("read_storage"),
+        "quotas": await _quotas(view),
+        "told": told(view.server.settings) if admin else (),
+        "data": view.server.settings.data if admin else "DIRECTORY",
+        "scopes": {name: _ABOUT[name] for name in SCOPES},
+        "open": not len(view.server.keys),
+    }  # fmt: skip
+    status = 200 if error is None else problem_of(error).status
+    return view.shown("settings.html.j2", status=status, copy=asked, **(values | more))
+
+
+async def _quotas(view: View) -> list[tuple[str, Any, str]]:
+    found = await view.ask("read_quotas")
+    return [(name, getattr(found, name), about) for name, about in _QUOTAS.items()]
+
+
+def told(given: Any) -> list[Told]:
+    """List the settings of a service, with what each means."""
+    found = []
+    for each in settings_of(type(given)):
+        about = plain(each.help)
+        text = _written(each, getattr(given, each.name))
+        found.append(Told(each.flag, text, each.given(given), f"{about[:1].upper()}{about[1:]}."))
+    return found
+
+
+def _written(setting: Setting, value: Any) -> str:
+    if value is None or value == "":
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if setting.name in _SIZES:
+        return size(value)
+    if setting.kind is Kind.SECONDS:
+        return span(value)
+    return f"{value:,}" if isinstance(value, int) and setting.name != "port" else str(value)
+
+
+@page("POST", "/console/settings/keys")
+async def create_key(view: View) -> Response:
+    """Make a key; its text is in this answer alone."""
+    form = view.form
+    body: dict[str, Any] = {"scopes": [name for name in SCOPES if form.get(f"scope-{name}")]}
+    body["note"] = form.get("note", "").strip()
+    days = form.get("days", "").strip()
+    if days.isascii() and days.isdigit() and 0 < len(days) < 6:
+        body["expires"] = dt.datetime.now(dt.UTC) + dt.timedelta(days=int(days))
+    first = not len(view.server.keys)
+    try:
+        made = await view.ask("create_key", body=body)
+    except HeadgateError as error:
+        check_scope(view.key, _ADMIN)
+        return await _shown(view, error=error, given=dict(form))
+    # Who asked without a key is nobody from now on, and signs in with this one.
+    return view.shown("key.html.j2", copy=view.asked[-1], made=made, first=first)
+
+
+@page("POST", "/console/settings/keys/{id}/delete")
+async def delete_key(view: View) -> Response:
+    """Have a key count no more."""
+    identity = view.path["id"]
+    await view.ask("delete_key", {"id": identity})
+    return view.went(f"{place_of('settings')}#keys", f"key {identity} counts no more")
+
+
+@page("POST", "/console/settings/snapshot")
+async def snapshot(view: View) -> Response:
+    """Write a snapshot of the index now."""
+    found = await view.ask("write_snapshot")
+    return view.went(f"{place_of('settings')}#storage", f"the snapshot is written: {size(found.index)}")
+
+
+@page("GET", "/console/settings/health")
+async def health(view: View) -> Response:
+    """Give what changes by itself."""
+    info, storage = await asyncio.gather(view.ask("info"), view.ask("read_storage"))
+    return view.part("settings_health.html.j2", info=info, storage=storage)
+
+
+@page("GET", "/console/settings/audit")
+async def audit(view: View) -> Response:
+    """List who changed what, the latest first."""
+    search = view.query.get("search", "").strip()
+    after = view.number("after")
+    query = {"latest": "true", "limit": _AUDITED, "search": search or None, "after": after or None}
+    found = await view.ask("list_audit", query=query)
+    return view.shown(
+        "audit.html.j2", copy=view.asked[-1], items=found.items, next=found.next, search=search, after=after
+    )

@@ -38,7 +38,10 @@ async def sign_in(view: View) -> Response:
     address = view.request.client.host if view.request.client is not None else ""
     try:
         console.sessions.check_patience(address)
-        key = view.server.keys.find(view.form.get("key", "").strip() or None)
+        text = view.form.get("key", "").strip()
+        if not text and len(view.server.keys):
+            raise Problem("there is no key: write it here, it begins with hg_", 401)
+        key = view.server.keys.find(text)
     except Problem as error:
         if error.status == 401:
             console.sessions.note_failure(address)

@@ -65,6 +65,28 @@ def layout_of_plan(plan: Plan, rewritings: Rewritings, sites: NDArray[np.integer
     return layout_of(np.asarray(sites, np.int64) + 1, np.cumsum(counts), inputs, count + 1)
 
 
+def with_joins(layout: Layout, hosts: ArrayLike) -> tuple[Layout, Ints]:
+    """Compute views at other stations than their own, from where these take them as they are.
+
+    `hosts` are the stations where views are computed, or their own. What is computed elsewhere is a view
+    more, at the end; returns for all views which they are.
+    """
+    at = np.asarray(hosts, np.int64)
+    moved = np.flatnonzero((at != layout.station) & (np.diff(layout.input_offsets) > 0))
+    if not len(moved):
+        return layout, np.arange(layout.views)
+    place = {view: layout.views + number for number, view in enumerate(moved.tolist())}
+    given = [layout.inputs[slice(*layout.input_offsets[view : view + 2])] for view in range(layout.views)]
+    whole = [[place[view]] if view in place else own.tolist() for view, own in enumerate(given)]
+    whole += [given[view].tolist() for view in moved.tolist()]
+    offsets = np.cumsum([0, *map(len, whole)])
+    flat = np.array([each for some in whole for each in some], np.int64)
+    station = np.concatenate([layout.station, at[moved]])
+    return layout_of(station, offsets, flat, layout.stations), np.concatenate(
+        [np.arange(layout.views), moved]
+    )
+
+
 def layout_of_placed(placed: Sequence[PlacedView]) -> tuple[Layout, list[str]]:
     """Lay out placed views, in their order; returns the names of the stations, too, without the source's."""
     names = sorted({view.site for view in placed})

@@ -9,9 +9,9 @@ import numpy as np
 from headgate.network.assignment import SOURCE
 from headgate.network.simulation.cities import cities_of, nine_cities, read_links
 from headgate.network.simulation.figures import figures_of
-from headgate.network.simulation.layout import layout_of_plan
+from headgate.network.simulation.layout import layout_of_plan, with_joins
 from headgate.network.simulation.model import Costs, Machines, Scene, Traffic
-from headgate.plan.running.network import Network
+from headgate.plan.running.saved_plan import SavedPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,20 +34,22 @@ def simulate_plan(
     links = nine_cities()
     if links_file is not None:
         links, given = read_links(links_file)
-    network = Network.open(path)
-    names, sites = network.sites.texts(), np.asarray(network.capacities.sites, np.int64)
+    saved = SavedPlan.open(path)
+    names, sites = saved.sites.texts(), np.asarray(saved.capacities.sites, np.int64)
     if count is not None:
         # As `headgate network local` spreads them.
         places = {name: place % count for place, name in enumerate(sorted(set(names)))}
         sites = np.array([places[name] for name in names], np.int64)[sites]
         names = [f"site{place:03}" for place in range(count)]
-    large = network.costs.source_sent if network.sizes is None else network.sizes[1]
-    traffic = Traffic.of(large[None, :], np.zeros(1), documents, interval)
+    large = saved.costs.source_sent if saved.sizes is None else saved.sizes[1]
     machines = Machines.own(cities_of([SOURCE, *names], links, given))
     costs = Costs().scaled(slower)
 
     def run(plan: Plan) -> Figures:
-        layout = layout_of_plan(plan, network.rewritings, sites, len(names))
+        layout = layout_of_plan(plan, saved.rewritings, sites, len(names))
+        # Joins that run elsewhere are views more, there.
+        layout, views = with_joins(layout, 1 + sites[saved.hosts(plan)])
+        traffic = Traffic.of(large[views][None, :], np.zeros(1), documents, interval)
         return figures_of(Scene(layout, machines, links, traffic, costs))
 
-    return run(network.before), run(network.plan)
+    return run(saved.before), run(saved.plan)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.contents.kind import FilterSettings
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
-    from headgate.plan.running.planner import PlannedNetwork
+    from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
@@ -229,7 +229,7 @@ def _plan(job: Job) -> Result:
     assert asked is not None
     settings = Settings.of(asked.rewritings, asked.bounds)
 
-    def on_spark(session: Session) -> tuple[PlanResult, PlannedNetwork]:
+    def on_spark(session: Session) -> tuple[PlanResult, MadePlan]:
         from headgate.spark.jobs.plan.planning import plan_subscriptions
 
         return plan_subscriptions(session, settings=settings, **asked.arguments, quiet=job.quiet)
@@ -245,7 +245,7 @@ def _plan(job: Job) -> Result:
         page = Path(asked.page)
         page.parent.mkdir(parents=True, exist_ok=True)
         title = f"The network of {job.pipeline.about.name}"
-        write_report(made.network, page, title=title, command=f"headgate run {job.pipeline.file}")
+        write_report(made.saved, page, title=title, command=f"headgate run {job.pipeline.file}")
     return as_plain(done)
 
 

@@ -8,12 +8,12 @@ plan made anew may be given other rewritings, with an order of their own.
 What the source has no room for either is left unfed and reported; it is tried again with each change that
 may make room. When `due`, it is time for a plan made anew.
 
-`SiteLoads` is what sites and the source have to bear, as feeding a view is begun and ended one by one.
+A site that cannot keep up is *relieved*: it keeps its own views, and those that it fed elsewhere are fed in
+another way, as far as there is one, until it may feed others again.
 """
 
 from __future__ import annotations
 
-import math
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,116 +23,16 @@ from headgate.errors import PlanError
 from headgate.plan.measures import latencies
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
 from headgate.plan.orders import order_of
-from headgate.plan.placement import PUBLISHER
 from headgate.plan.running.options import OptionRows
+from headgate.plan.running.site_loads import SiteLoads
 from headgate.plan.running.validate import problems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.plan.running.options import Option
-
-
-RESOURCES = ("fan-out", "bandwidth", "cpu")
-NEAR = 1.0 + 1e-9
-
-
-class SiteLoads:
-    """Sites, their bounds, and what is asked of them."""
-
-    def __init__(self, capacities: Capacities) -> None:
-        self.sites: list[int] = capacities.sites.tolist()
-        rows = zip(
-            capacities.fan_out.tolist(), capacities.bandwidth.tolist(), capacities.cpu.tolist(), strict=True
-        )
-        self._bounds: dict[int, tuple[float, float, float]] = dict(enumerate(rows))
-        self._bounds[PUBLISHER] = (
-            capacities.source_fan_out,
-            capacities.source_bandwidth,
-            capacities.source_cpu,
-        )
-        self._used: dict[int, list[float]] = {site: [0.0, 0.0, 0.0] for site in self._bounds}
-        self._failed: set[int] = set()
-
-    def __contains__(self, site: object) -> bool:
-        """Tell whether there is such a site, and it has not failed."""
-        return site in self._bounds and site != PUBLISHER and site not in self._failed
-
-    def add_site(self, fan_out: float, bandwidth: float, cpu: float) -> int:
-        """Add a site; returns its number."""
-        if any(math.isnan(bound) or bound < 0 for bound in (fan_out, bandwidth, cpu)):
-            raise PlanError("a bound of a new site is negative or not a number: 0 or more, inf for no limit")
-        site = len(self._bounds) - 1
-        self._bounds[site] = (float(fan_out), float(bandwidth), float(cpu))
-        self._used[site] = [0.0, 0.0, 0.0]
-        return site
-
-    def fail(self, site: int) -> None:
-        """Take a site out."""
-        self._failed.add(site)
-
-    def begin(self, view: int, option: Option) -> None:
-        """Count what feeding a view asks of sites."""
-        for site, amounts in self._asked(view, option).items():
-            self._used[site] = [used + amount for used, amount in zip(self._used[site], amounts, strict=True)]
-
-    def end(self, view: int, option: Option) -> None:
-        """Take off what feeding a view asked; a site that is not asked for anything bears exactly nothing."""
-        for site, amounts in self._asked(view, option).items():
-            left = [used - amount for used, amount in zip(self._used[site], amounts, strict=True)]
-            # Rounding would add up. Where nobody is fed nothing is sent either.
-            self._used[site] = [left[0], left[1] if left[0] else 0.0, max(left[2], 0.0)]
-
-    def excess(self, view: int, option: Option) -> str | None:
-        """Say which bound feeding a view would break; None if all can bear it."""
-        for site, amounts in self._asked(view, option).items():
-            for what, used, amount, bound in zip(
-                RESOURCES, self._used[site], amounts, self._bounds[site], strict=True
-            ):
-                if amount > 0 and not used + amount <= bound * NEAR:
-                    who = "the source" if site == PUBLISHER else f"site {site}"
-                    return f"the {what} of {who} would be {used + amount:g} of {bound:g}"
-        return None
-
-    def fan_outs(self) -> dict[int, float]:
-        """Return the bound of each site that has not failed."""
-        return {site: bounds[0] for site, bounds in self._bounds.items() if site in self}
-
-    def source_is_full(self) -> bool:
-        """Tell whether the source can feed nobody more."""
-        fan_out, *rest = zip(self._used[PUBLISHER], self._bounds[PUBLISHER], strict=True)
-        return fan_out[0] + 1 > fan_out[1] or any(used * NEAR >= bound for used, bound in rest)
-
-    def capacities(self, views: list[int]) -> Capacities:
-        """Return the bounds for some views; sites that failed bear nothing."""
-        count = len(self._bounds) - 1
-        bounds = np.array([self._bounds[site] for site in range(count)], dtype=np.float64).reshape(count, 3)
-        bounds[sorted(self._failed)] = 0.0
-        return Capacities(
-            np.array([self.sites[view] for view in views], dtype=np.int32),
-            np.ascontiguousarray(bounds[:, 0]),
-            np.ascontiguousarray(bounds[:, 1]),
-            np.ascontiguousarray(bounds[:, 2]),
-            *self._bounds[PUBLISHER],
-        )
-
-    def _asked(self, view: int, option: Option) -> dict[int, list[float]]:
-        asked: dict[int, list[float]] = {}
-        for site, sent, sending in self._feeders(option):
-            if site == self.sites[view]:
-                continue
-            row = asked.setdefault(site, [0.0, 0.0, 0.0])
-            row[0] += 1
-            row[1] += sent
-            row[2] += sending
-        asked.setdefault(self.sites[view], [0.0, 0.0, 0.0])[2] += option.joining
-        return asked
-
-    def _feeders(self, option: Option) -> Iterator[tuple[int, float, float]]:
-        feeders = [self.sites[view] for view in option.inputs] or [PUBLISHER]
-        return zip(feeders, option.sent, option.sending, strict=True)
 
 
 UNFED = -2
@@ -186,6 +86,8 @@ class LivePlan:
         self._feeds: list[set[int]] = [set() for _ in range(views)]
         self._latency: list[float] = latencies(plan, rewritings, costs).tolist()
         self._changes = 0
+        self._away: dict[frozenset[int], dict[int, tuple[int, int]]] = {}
+        """Of sites that are relieved: the views they fed, the place of each then and now."""
         starts = rewritings.offsets.tolist()
         for view, number in enumerate(plan.chosen.tolist()):
             self._feed(view, SOURCE if number == SOURCE else number - starts[view])
@@ -258,10 +160,66 @@ class LivePlan:
         if site not in self._bearing:
             raise PlanError(f"site {site} does not exist or has failed already: name one that has not")
         self._bearing.fail(site)
+        self._away = {some: away for some, away in self._away.items() if site not in some}
         places = zip(self._bearing.sites, self._places, strict=True)
         return self._without(
             [view for view, (at, place) in enumerate(places) if at == site and place != GONE]
         )
+
+    def relieve(self, sites: Iterable[int]) -> Change:
+        """Have sites, which are one machine, feed nobody elsewhere; they keep their own views.
+
+        What cannot be fed in another way stays as it is.
+        """
+        machine = frozenset(sites)
+        for site in machine:
+            if site not in self._bearing:
+                raise PlanError(f"site {site} does not exist or has failed: name one that has not")
+        self._bearing.relieve(machine)
+        at = self._bearing.sites
+        own = {view for view, site in enumerate(at) if site in machine}
+        fed = {each for view in own for each in self._feeds[view]} - own
+        away = self._away.setdefault(machine, {})
+        for view in sorted(fed, key=self._ranks.__getitem__):
+            before = self._places[view]
+            self._release(view)
+            if self._settled(view) is None:
+                away[view] = (before, self._places[view])
+            else:
+                self._feed_as(view, before)
+        return self._moved(set(away) & fed)
+
+    def resume(self, sites: Iterable[int]) -> Change:
+        """Let sites that were relieved feed others again, and those first that they fed before."""
+        machine = frozenset(sites)
+        if machine not in self._away:
+            raise PlanError(f"sites {sorted(machine)} are not relieved: name some that are")
+        self._bearing.resume(machine)
+        moved = set()
+        for view, (before, now) in self._away.pop(machine).items():
+            if self._places[view] != now:
+                continue
+            self._release(view)
+            option = self._rows.chosen_of(view, before)
+            fed = all(self._places[each] >= SOURCE for each in option.inputs)
+            if fed and self._bearing.excess(view, option) is None:
+                self._feed_as(view, before)
+                moved.add(view)
+            else:
+                self._feed_as(view, now)
+        return self._moved(moved)
+
+    def _moved(self, moved: set[int]) -> Change:
+        """Note which views are fed in another way, and see whether there is room for others now."""
+        waiting = set(self.unfed)
+        settled, _ = self._rehoused(waiting)
+        self._changes += len(moved) + len(settled)
+        self._time(moved | settled)
+        return Change(tuple(sorted(moved)), (), tuple(sorted(settled)))
+
+    def _feed_as(self, view: int, place: int) -> None:
+        self._feed(view, place)
+        self._latency[view] = self._waited(view)
 
     def current(self) -> CurrentPlan:
         """Return the plan as it is, over the views that are fed."""
@@ -298,12 +256,13 @@ class LivePlan:
             ranks = np.argsort(order_of(rewritings)).tolist()
         compact = rows.compact(taken)
         views = compact.views.tolist()
-        capacities = self._bearing.capacities(views)
+        capacities = self._bearing.capacities(views, relieved=True)
         plan = solver(compact.rewritings, compact.costs, capacities)
         _refuse(plan, compact.rewritings, compact.costs, capacities)
         for view in views:
             self._release(view)
         self._rows, self._ranks = rows, ranks
+        self._away = {machine: {} for machine in self._away}
         found = latencies(plan, compact.rewritings, compact.costs).tolist()
         for view, number, latency in zip(views, plan.chosen.tolist(), found, strict=True):
             self._feed(view, SOURCE if number == SOURCE else int(compact.places[number]))
@@ -371,8 +330,7 @@ class LivePlan:
             if excess is not None:
                 return f"{reason}, and by the source {excess}"
             best = SOURCE
-        self._feed(view, best)
-        self._latency[view] = self._waited(view)
+        self._feed_as(view, best)
         return None
 
     def _option(self, view: int) -> Option:

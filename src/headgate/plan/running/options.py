@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.plan.model import Costs, Rewritings
+from headgate.plan.model import AT_VIEW, Costs, Rewritings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +27,7 @@ class Option(NamedTuple):
     sent: tuple[float, ...]
     sending: tuple[float, ...]
     joining: float
+    host: int = AT_VIEW
 
 
 class Compact(NamedTuple):
@@ -117,6 +118,7 @@ class OptionRows:
             tuple(costs.sent[span].tolist()),
             tuple(costs.sending[span].tolist()),
             float(costs.joining[number]),
+            costs.host_of(number),
         )
 
     def compact(self, taken: NDArray[np.bool_]) -> Compact:
@@ -166,6 +168,8 @@ class OptionRows:
             new = np.array([read(option) for option in sources], dtype=float)
             return np.concatenate([old_part[taken[:old]], new])
 
+        old_hosts = np.full(len(kept), AT_VIEW, np.int32) if costs.hosts is None else costs.hosts
+        hosts = np.concatenate([old_hosts[kept], [option.host for option in options]]).astype(np.int32)
         sent = np.array([amount for option in options for amount in option.sent], dtype=float)
         sending = np.array([amount for option in options for amount in option.sending], dtype=float)
         return Compact(
@@ -187,5 +191,6 @@ class OptionRows:
                 source_sent=direct(costs.source_sent, lambda option: option.sent[0]),
                 source_sending=direct(costs.source_sending, lambda option: option.sending[0]),
                 source_joining=direct(costs.source_joining, lambda option: option.joining),
+                hosts=hosts,
             ),
         )

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.plan.model import Capacities
-    from headgate.plan.running.network import Network
     from headgate.plan.running.planner import Settings
+    from headgate.plan.running.saved_plan import SavedPlan
 
 
 def sites_of(ids: Ids, sites: Mapping[Id, str], settings: Settings) -> tuple[Capacities, TextPool]:
@@ -65,16 +65,16 @@ class KnownLinks:
         )
 
 
-def known_links(network: Network) -> KnownLinks:
-    """Read the links and weights of a network."""
-    names = dict(enumerate(network.sites.texts()))
+def known_links(saved: SavedPlan) -> KnownLinks:
+    """Read the links and weights of a saved."""
+    names = dict(enumerate(saved.sites.texts()))
     called = {**names, PUBLISHER: SOURCE_NAME}
     links: dict[tuple[str, str], Link] = {}
-    if network.links is not None:
-        for origin, target, delay, speed in zip(*(each.tolist() for each in network.links), strict=True):
+    if saved.links is not None:
+        for origin, target, delay, speed in zip(*(each.tolist() for each in saved.links), strict=True):
             link = Link(called[origin], called[target], _given(delay), _given(speed))
             links.setdefault(link[:2], link)
-    heavy = [] if network.weights is None else network.weights.tolist()
+    heavy = [] if saved.weights is None else saved.weights.tolist()
     weights = dict(zip(names.values(), heavy, strict=False))
     return KnownLinks(names, list(links.values()), weights)
 

@@ -1,4 +1,4 @@
-"""From views and what they give to a network: graphs, costs, the program, latency. In the paper's order.
+"""From views and what they give to a plan: graphs, costs, the program, latency. In the paper's order.
 
 views -> embedding graph -> without cycles -> rewritings -> costs -> least utilization -> lower latency
 """
@@ -25,7 +25,7 @@ from headgate.plan.model import same_capacities, scaled_capacities
 from headgate.plan.placement import Placement
 from headgate.plan.program.infeasible import InfeasibleError, Names
 from headgate.plan.program.program import solve
-from headgate.plan.running.network import Network
+from headgate.plan.running.saved_plan import SavedPlan
 from headgate.plan.settings import Plan
 
 if TYPE_CHECKING:
@@ -63,11 +63,13 @@ _NUMBERS = (
     "time_limit",
     "gap",
 )
+_SWITCHES = ("swaps", "to_source")
+_PARTS: dict[str, type[Any]] = {"search": Search, "costs": CostSettings}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of a network.
+    """What is asked of a plan.
 
     `fan_out`, `bandwidth` and `cpu` bound every site whose capacities are not given. `source_fan_out` of None
     gives the source what it must feed and a fifth more. `relax` multiplies the sites' capacities when latency
@@ -95,7 +97,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what is no setting."""
-        for name, kind in (("search", Search), ("costs", CostSettings), ("swaps", bool), ("to_source", bool)):
+        for name, kind in {**_PARTS, **dict.fromkeys(_SWITCHES, bool)}.items():
             if not isinstance(getattr(self, name), kind):
                 raise PlanError(f"{name} is {getattr(self, name)!r}: give one of the class {kind.__name__}")
         for name in _NUMBERS:
@@ -108,14 +110,20 @@ class Settings:
             raise PlanError(f"threads is {self.threads!r}: give a whole number from 1 to {MOST_THREADS:,}")
 
     def told(self) -> dict[str, Any]:
-        """Return the numbers for JSON, which has no infinity."""
+        """Return them for JSON, which has no infinity."""
         given = {name: getattr(self, name) for name in _NUMBERS}
-        return {name: None if value is None or math.isinf(value) else value for name, value in given.items()}
+        numbers = {
+            name: None if value is None or math.isinf(value) else value for name, value in given.items()
+        }
+        parts = {"search": self.search._asdict(), "costs": asdict(self.costs)}
+        return {**numbers, **{name: getattr(self, name) for name in _SWITCHES}, **parts}
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> Settings:
-        """Read what was told."""
-        return cls(**{name: value for name, value in told.items() if value is not None})
+        """Read what was told; what earlier versions did not tell is as by default."""
+        given = {name: value for name, value in told.items() if value is not None}
+        parts = {name: part(**given.pop(name)) for name, part in _PARTS.items() if name in given}
+        return cls(**given, **parts)
 
     @classmethod
     def of(cls, rewritings: int, asked: Mapping[str, Any]) -> Settings:
@@ -131,10 +139,10 @@ class FoundRewritings(NamedTuple):
     statistics: GraphStatistics
 
 
-class PlannedNetwork(NamedTuple):
-    """A network, and how it came about; `seconds` by step."""
+class MadePlan(NamedTuple):
+    """A plan, and how it came about; `seconds` by step."""
 
-    network: Network
+    saved: SavedPlan
     ways: FoundRewritings
     solution: Solution
     improved: ImprovedPlan
@@ -173,7 +181,7 @@ def find_ways(
     return FoundRewritings(found.searched, found.statistics)
 
 
-def make_network(
+def make_plan(
     views: Views,
     given: PlanInput,
     settings: Settings | None = None,
@@ -181,7 +189,7 @@ def make_network(
     ways: Callable[[], FoundRewritings] | None = None,
     about: dict[str, Any] | None = None,
     progress: Progress | None = None,
-) -> PlannedNetwork:
+) -> MadePlan:
     """Plan who feeds whom; refuses capacities that no plan can keep to, and names the views that cause it.
 
     `ways` finds how views can be computed elsewhere than on this machine.
@@ -241,7 +249,7 @@ def make_network(
         "trace": [[round(each.seconds, 4), each.latency] for each in improved.trace],
         "seconds": {name: round(spent, 3) for name, spent in seconds.items()},
     }
-    network = Network(
+    saved = SavedPlan(
         given.ids,
         given.filters,
         sites,
@@ -255,7 +263,7 @@ def make_network(
         given.links,
         given.weights,
     )
-    return PlannedNetwork(network, found, solution, improved, seconds)
+    return MadePlan(saved, found, solution, improved, seconds)
 
 
 def _capacities(rewritings: Rewritings, given: Capacities | None, settings: Settings) -> Capacities:

@@ -35,7 +35,6 @@ from headgate.core.values import (
     PRESENT,
     Kind,
     check,
-    flatten_into,
     fold,
     kind_of,
 )
@@ -54,6 +53,7 @@ from headgate.records.computed import (
     value_of,
 )
 from headgate.records.events.line_codes import LineCodes
+from headgate.records.events.unnamed import Checked, CheckedObjects
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, event_grams
 from headgate.records.index.line_words import LineWords
@@ -116,18 +116,6 @@ class Codes(dict[Any, "Found"]):
         return found
 
 
-class _Checked(dict[Any, "Found"]):
-    """The values of an attribute that no filter names: they go nowhere, and are checked all the same."""
-
-    def __init__(self, nowhere: int) -> None:
-        super().__init__(dict.fromkeys((None, True, False), (nowhere, 0)))
-        self._found = (nowhere, 0)
-
-    def __missing__(self, value: Any) -> Found:
-        check(value, ())
-        return self._found
-
-
 class Attribute:
     """An attribute, and what to do with a value of it.
 
@@ -162,7 +150,7 @@ class Attribute:
         self._found: dict[tuple[int, ...], Found] = {}
         self.place: int | slice = nowhere
         self.codes = {kind: Codes(self, kind) for kind in _SCALARS}
-        self.types: dict[type, Codes | _Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
+        self.types: dict[type, Codes | Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
         if self.seen:
             self.types.update(dict.fromkeys(_FORMS))
 
@@ -216,7 +204,7 @@ class Level:
         self.prefix = prefix
         self.part = part
         """Makes the part of a path of a name."""
-        self.types: dict[str, dict[type, Codes | _Checked | None]] = {}
+        self.types: dict[str, dict[type, Codes | Checked | None]] = {}
         self.twice = False
         self._known = known
         self._unnamed = unnamed
@@ -230,7 +218,7 @@ class Level:
         """Return the level below an attribute, given by its part of a path."""
         return self._known.get(part, self._unnamed).inside
 
-    def learn(self, name: object, kind: type) -> Codes | _Checked | None:
+    def learn(self, name: object, kind: type) -> Codes | Checked | None:
         """Return what values of a name and a type are looked up in, where one of the two is new."""
         if not isinstance(name, str):
             raise _Odd
@@ -323,6 +311,7 @@ class RowEncoder:
         """What names mean, see `core/values.py`: that of the paths."""
         self._flat = self.mark in (JOINED, EXACT_JOINED)
         self._part: Callable[[str], str] = self.mark.__add__ if self.mark else fold
+        self._unnamed = CheckedObjects(self._part)
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
         self._nowhere = lines.size
@@ -427,7 +416,7 @@ class RowEncoder:
     def _levels(self) -> Level:
         """Make the levels of objects that filters name; returns the uppermost."""
         unnamed = Attribute((), (), self._lines)
-        unnamed.types.update({kind: _Checked(self._lines) for kind in _SCALARS})
+        unnamed.types.update({kind: Checked(self._lines) for kind in _SCALARS})
         known: dict[Path, dict[str, Attribute]] = {(): {}}
         for path in list(self.attributes):
             for size in range(len(path), 0, -1):
@@ -558,7 +547,7 @@ class RowEncoder:
         place, code = attribute.find(value, Kind.OBJECT)
         row[place] = code
         if attribute.inside is None:
-            flatten_into({}, value, (*prefix, ""), self._part)
+            self._unnamed.check(value, len(prefix))
         elif len(prefix) >= MAX_DEPTH:
             raise _Odd
         else:

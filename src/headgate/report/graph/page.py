@@ -21,6 +21,8 @@ from headgate.report import words
 from headgate.report.graph import picture as graph_picture
 from headgate.report.graph import words as graph_words
 from headgate.report.graph.scene import scene
+from headgate.report.graph.stops import count as stop_count
+from headgate.report.graph.stops import stops
 from headgate.report.pages import Tile, check_output, template, write_whole
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Journey, Outline
+    from headgate.report.graph.scene import Scene
+    from headgate.report.graph.stops import Stop
 
 _SHOWN = 50
 _LARGEST = 5
@@ -44,14 +48,23 @@ class GraphReport:
     outline: Outline
     event: Event | None
     journey: Journey | None
+    stops: tuple[Stop, ...]
+    """Where the event was stopped, the first of these places."""
     command: str
 
     @classmethod
     def of(cls, title: str, view: View, event: Event | None = None, command: str = "") -> GraphReport:
         """Sum up a graph, and follow an event if one is given."""
         found = outline(view)
-        journey = None if event is None else follow(view, found, event)
-        return cls(title, view, found, event, journey, command)
+        if event is None:
+            return cls(title, view, found, None, None, (), command)
+        journey = follow(view, found, event)
+        return cls(title, view, found, event, journey, tuple(stops(view, found, journey, event)), command)
+
+    @property
+    def scene(self) -> Scene:
+        """Say what is drawn."""
+        return scene(self.view, self.outline, self.journey, self.stops)
 
     @property
     def subscriptions(self) -> int:
@@ -73,16 +86,16 @@ class _Table(NamedTuple):
     columns: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     words: int = 1
+    meaning: str = ""
 
 
 def write(report: GraphReport, path: Path) -> None:
     """Write a report in the format of its file's name, whole or not at all."""
     check_output(path)
-    given = report.view, report.outline, report.journey
     if path.suffix == ".svg":
-        data = graph_picture.svg(*given, report.sentence)
+        data = graph_picture.svg(report.scene, report.sentence)
     elif path.suffix == ".png":
-        data = graph_picture.png(*given, report.sentence)
+        data = graph_picture.png(report.scene, report.sentence)
     else:
         data = render(report).encode("utf-8", "replace")
     write_whole(data, path)
@@ -90,14 +103,18 @@ def write(report: GraphReport, path: Path) -> None:
 
 def render(report: GraphReport) -> str:
     """Return the page of a report."""
-    shown = scene(report.view, report.outline, report.journey)
+    shown = report.scene
+    left_out = 0 if report.journey is None else stop_count(report.journey) - len(report.stops)
     served = _served(report)
     return template("graph_page.html.j2").render(
         report=report,
         tiles=_tiles(report),
         heading="The graph" if report.journey is None else "The path of the event",
         caption=" ".join(shown.notes),
-        svg=graph_picture.inline(report.view, report.outline, report.journey) if shown.parts else None,
+        svg=graph_picture.inline(shown) if shown.parts else None,
+        stops=report.stops,
+        stops_left_out=left_out,
+        count=words.count,
         served=served,
         more=words.count(left) if (left := _got(report) - len(served)) else "",
         event=json.dumps(report.event.data, ensure_ascii=False, default=str) if report.event else "",
@@ -109,19 +126,27 @@ def _tiles(report: GraphReport) -> list[Tile]:
     found, journey = report.outline, report.journey
     filtered = int(np.count_nonzero(found.via >= 0))
     tiles = [
-        Tile("nodes", words.count(found.nodes), words.many(found.components, "component")),
+        Tile(
+            "nodes",
+            words.count(found.nodes),
+            f"in {words.many(found.components, 'component')}: within one, each leads to each",
+        ),
         Tile(
             "edges",
             words.count(found.edges),
-            f"{words.count(filtered) if filtered else 'none'} with a filter",
+            f"links an event may take; {words.count(filtered) if filtered else 'none'} with a filter",
         ),
-        Tile("subscriptions", words.count(report.subscriptions), _hanging(found)),
+        Tile("subscriptions", words.count(report.subscriptions), f"who may get events; {_hanging(found)}"),
     ]
     if journey is None:
         largest = int(found.sizes.max(initial=0))
-        return [*tiles, Tile("largest component", words.count(largest), "node" if largest == 1 else "nodes")]
+        return [*tiles, Tile("largest component", words.count(largest), _largest(largest))]
     share = words.share_of(len(journey.served), report.subscriptions)
     return [*tiles, Tile("subscriptions that got it", words.count(len(journey.served)), f"{share} of all")]
+
+
+def _largest(nodes: int) -> str:
+    return "node: no cycle leads back to one" if nodes == 1 else "nodes, each of which leads to each"
 
 
 def _hanging(found: Outline) -> str:
@@ -153,6 +178,8 @@ def _path_table(report: GraphReport) -> Iterator[_Table]:
         "How far it came, the source not counted",
         ("layer", "reached", "stopped by their filter", "all"),
         rows,
+        meaning="Nodes and hanging subscriptions by layer: those it passed, those whose filter it failed, "
+        "and all there are. Edges that it failed are not counted.",
     )
 
 
@@ -170,7 +197,11 @@ def _degree_table(found: Outline) -> _Table:
         for each in degrees(found)
     ]
     columns = ("layer", "kind", "number", "edges in, mean", "most", "edges out, mean", "most")
-    return _Table("Layers and degrees", columns, rows, words=2)
+    meaning = (
+        "Publishers have no edges in, subscribers none out, intermediaries both. Numbers are edges of one "
+        "node: on average, and of the one with the most."
+    )
+    return _Table("Layers and degrees", columns, rows, 2, meaning)
 
 
 def _component_table(found: Outline) -> _Table:
@@ -192,4 +223,5 @@ def _component_table(found: Outline) -> _Table:
     ]
     hanging = int(np.count_nonzero(found.kind == HANGING))
     rows += [("subscriptions that hang at nodes", words.count(hanging))] * bool(hanging)
-    return _Table("Structure", ("what", "number"), rows)
+    meaning = "A strongly connected component is a set of nodes in which each leads to each; most are of one."
+    return _Table("Structure", ("what", "number"), rows, meaning=meaning)

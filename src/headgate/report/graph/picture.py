@@ -16,17 +16,17 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from headgate.report import words
-from headgate.report.drawing import GRID, INK, SOFT, STYLE, adapt
+from headgate.report.drawing import GRID, INK, PANEL, SOFT, STYLE, Chart, adapt
 from headgate.report.graph import strokes
 from headgate.report.graph.layout import Box, Layout, Link, place
-from headgate.report.graph.scene import State, Tie, scene
-from headgate.report.graph.strokes import CARD, LINE, LOOKS, fit, measure, wrap
+from headgate.report.graph.scene import State, Tie
+from headgate.report.graph.strokes import LINE, LOOKS, fit, measure, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headgate.graph.changes.view import View
-    from headgate.graph.summary import Journey, Outline
+    from matplotlib.axes import Axes
+
     from headgate.report.graph.scene import Part, Scene
 
 _WIDTH, _MARGIN = 691.0, 16.0
@@ -36,36 +36,39 @@ _TEXT, _SMALL = 10.5, 9.0
 _NAME = "graph"
 
 
-def svg(view: View, outline: Outline, journey: Journey | None, sentence: str) -> bytes:
+def svg(shown: Scene, sentence: str) -> bytes:
     """Draw a graph as an SVG file."""
-    text = _svg(view, outline, journey, sentence, transparent=False)
+    text = _svg(shown, sentence, transparent=False)
     # Where the font is missing, browsers would take one with serifs.
     text = re.sub(r"<[^>]*>", lambda tag: tag[0].replace("'DejaVu Sans'", "'DejaVu Sans', sans-serif"), text)
     return text.encode("utf-8", "replace")
 
 
-def png(view: View, outline: Outline, journey: Journey | None, sentence: str) -> bytes:
+def png(shown: Scene, sentence: str) -> bytes:
     """Draw a graph as a PNG file."""
     with _style():
         drawn = io.BytesIO()
-        figure = draw(view, outline, journey, sentence)
+        figure = draw(shown, sentence)
         figure.savefig(drawn, format="png", dpi=150, metadata={"Software": None})
     return drawn.getvalue()
 
 
-def inline(view: View, outline: Outline, journey: Journey | None) -> str:
+def inline(shown: Scene) -> str:
     """Draw a graph as an SVG element for a page, whose colours it takes; the page says the rest."""
-    text = _svg(view, outline, journey, None, transparent=True)
-    page = adapt(text, _NAME, "The graph as boxes and links")
-    return re.sub(r"<[^>]*>", lambda tag: tag[0].replace(CARD, f"var(--panel, {CARD})"), page)
+    return adapt(_svg(shown, None, transparent=True), _NAME, "The graph as boxes and links")
 
 
-def _svg(
-    view: View, outline: Outline, journey: Journey | None, sentence: str | None, *, transparent: bool
-) -> str:
+def chart(name: str, heading: str, caption: str, shown: Scene) -> Chart:
+    """Make a chart of boxes and links: one among others of a page or a sheet."""
+    with _style():
+        painter = _Painter(shown, None)
+    return Chart(name, heading, caption, painter.height / 72, painter.paint, painter.width / 72, fixed=True)
+
+
+def _svg(shown: Scene, sentence: str | None, *, transparent: bool) -> str:
     with _style():
         text = io.StringIO()
-        figure = draw(view, outline, journey, sentence)
+        figure = draw(shown, sentence)
         about = {"Date": None, "Creator": None}
         figure.savefig(text, format="svg", transparent=transparent, metadata=about)
     return text.getvalue()
@@ -79,10 +82,13 @@ def _style() -> Iterator[None]:
         yield
 
 
-def draw(view: View, outline: Outline, journey: Journey | None, sentence: str | None) -> Figure:
+def draw(shown: Scene, sentence: str | None) -> Figure:
     """Draw a graph on a figure, with a sentence above it and notes below; without both if there is none."""
     with _style():
-        return _Painter(scene(view, outline, journey), sentence).figure
+        painter = _Painter(shown, sentence)
+        figure = Figure(figsize=(painter.width / 72, painter.height / 72), facecolor=PANEL)
+        painter.paint(figure.add_axes((0, 0, 1, 1)))
+        return figure
 
 
 class _Painter:
@@ -92,30 +98,32 @@ class _Painter:
         self.scene = shown
         self.parts = self._fitted()
         self.layout = self._placed()
-        width = self.layout.width + 2 * _MARGIN
+        self.width = width = self.layout.width + 2 * _MARGIN
         notes = () if sentence is None else shown.notes
-        above = wrap(sentence or "", width - 2 * _MARGIN, _TEXT)
-        below = [line for note in notes for line in wrap(note, width - 2 * _MARGIN, _SMALL)]
-        key = _key(shown, width - 2 * _MARGIN)
-        height = (
+        self.above = above = wrap(sentence or "", width - 2 * _MARGIN, _TEXT)
+        self.below = below = [line for note in notes for line in wrap(note, width - 2 * _MARGIN, _SMALL)]
+        self.key = key = _key(shown, width - 2 * _MARGIN) if shown.keyed else []
+        self.height = (
             2 * _MARGIN + len(above) * LINE * _TEXT + (10 if above else 0) + (26 if shown.headings else 0)
             + self.layout.height + (14 if key else 0) + len(key) * 20 + (6 if below else 0)
             + len(below) * LINE * _SMALL
         )  # fmt: skip
-        self.figure = Figure(figsize=(width / 72, height / 72), facecolor=CARD)
-        self.axes = self.figure.add_axes((0, 0, 1, 1))
-        self.axes.set(xlim=(0, width), ylim=(height, 0))
-        self.axes.axis("off")
+
+    def paint(self, axes: Axes) -> None:
+        """Draw everything; where the axes are smaller than the picture, it becomes smaller, texts do not."""
+        self.axes = axes
+        axes.set(xlim=(0, self.width), ylim=(self.height, 0), aspect="equal")
+        axes.axis("off")
         self.top = _MARGIN
-        self._lines(above, _TEXT, INK)
-        self.top += 10 if above else 0
+        self._lines(self.above, _TEXT, INK)
+        self.top += 10 if self.above else 0
         self._headings()
         self._body()
-        self.top += 14 if key else 0
-        for row in key:
+        self.top += 14 if self.key else 0
+        for row in self.key:
             self._key_row(row)
-        self.top += 6 if below else 0
-        self._lines(below, _SMALL, SOFT)
+        self.top += 6 if self.below else 0
+        self._lines(self.below, _SMALL, SOFT)
 
     def _fitted(self) -> list[list[str]]:
         """Shorten the lines of each box to what a box may have: less where there are many columns."""
@@ -186,7 +194,7 @@ class _Painter:
 
     def _label(self, tie: Tie, x: float, y: float) -> None:
         missed = tie.state in {State.MISSED, State.STOPPED}
-        back = {"boxstyle": "round,pad=0.15", "facecolor": CARD, "edgecolor": "none", "alpha": 0.88}
+        back = {"boxstyle": "round,pad=0.15", "facecolor": PANEL, "edgecolor": "none", "alpha": 0.88}
         self.axes.text(
             x, y, tie.label, size=_SMALL, color=SOFT if missed else INK, ha="center", va="center_baseline",
             bbox=back, zorder=6,

@@ -30,12 +30,16 @@ from headgate.report import words
 from headgate.report.graph import words as graph_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Group, Groups, Journey, Outline
+    from headgate.report.graph.stops import Stop
 
 
 _COLUMNS = 7
 _KIND_COLUMNS = 3
+_EDGE_LABEL = 26
 
 
 def columns_of_points(outline: Outline) -> tuple[list[int], list[int]]:
@@ -166,19 +170,21 @@ class Scene:
     notes: tuple[str, ...]
     grouped: bool
     loops: bool = False
+    keyed: bool = True
+    """Whether a key below says what boxes and links mean."""
 
 
-def scene(view: View, outline: Outline, journey: Journey | None) -> Scene:
-    """Choose how a graph is drawn."""
+def scene(view: View, outline: Outline, journey: Journey | None, stops: Sequence[Stop] = ()) -> Scene:
+    """Choose how a graph is drawn; at places where the event was stopped stands the clause that failed."""
     if len(outline.vertex) <= MOST_NODES and len(outline.source) <= MOST_EDGES:
-        return _nodes(view, outline, journey)
+        return _nodes(view, outline, journey, {stop.vertex: stop.failing[0].text for stop in stops})
     return _groups(outline, journey)
 
 
 # Node by node
 
 
-def _nodes(view: View, outline: Outline, journey: Journey | None) -> Scene:
+def _nodes(view: View, outline: Outline, journey: Journey | None, failing: dict[int, str]) -> Scene:
     columns, ranks = columns_of_points(outline)
     loops = {*outline.source[outline.source == outline.target].tolist()}
     parts = []
@@ -187,6 +193,8 @@ def _nodes(view: View, outline: Outline, journey: Journey | None) -> Scene:
         name = f"{_MARKS.get(state, '')}{view.name(vertex)}{' ↻' if point in loops else ''}"
         lines = [Line(name, 10.5, bold=state in {State.SOURCE, State.REACHED})]
         lines += [Line(text, 8.5) for text in _about(view, outline, point)]
+        if vertex in failing:
+            lines.append(Line(f"not: {failing[vertex]}", 8.5))
         parts.append(Part(columns[point], ranks[point], tuple(lines), state))
     ties = []
     for edge, (source, target) in enumerate(
@@ -194,7 +202,9 @@ def _nodes(view: View, outline: Outline, journey: Journey | None) -> Scene:
     ):
         if source != target:
             gate = _state_of_gate(edge, journey) if outline.via[edge] >= 0 else None
-            ties.append(Tie(source, target, 1.6, _state_of_edge(edge, journey), gate=gate))
+            label = words.shorten(failing.get(int(outline.via[edge]), ""), _EDGE_LABEL)
+            label = f"not: {label}" if label else ""
+            ties.append(Tie(source, target, 1.6, _state_of_edge(edge, journey), label=label, gate=gate))
     layers = [outline.layer[point] for point in range(len(parts))]
     return Scene(tuple(parts), tuple(ties), _headings(columns, layers), (), grouped=False, loops=bool(loops))
 

@@ -12,7 +12,7 @@ from matplotlib.path import Path as Curve
 from matplotlib.textpath import text_to_path
 
 from headgate.report import words
-from headgate.report.drawing import ACCENT, GRID, INK, MAIN, PALE, SOFT
+from headgate.report.drawing import ACCENT, GRID, INK, MAIN, PALE, PANEL, SOFT
 from headgate.report.graph.scene import State
 
 if TYPE_CHECKING:
@@ -70,10 +70,6 @@ def wrap(text: str, width: float, size: float) -> list[str]:
     return lines
 
 
-CARD = "#ffffff"
-"""The colour behind everything."""
-
-
 @dataclass(frozen=True)
 class Look:
     """How a state looks: fill, line, width and dashes of a box; colour of the smaller lines of text."""
@@ -88,11 +84,11 @@ class Look:
 
 _DASHES = (0, (4.0, 2.5))
 LOOKS = {
-    State.PLAIN: Look(CARD, MAIN, 1.2, "solid", SOFT),
+    State.PLAIN: Look(PANEL, MAIN, 1.2, "solid", SOFT),
     State.SOURCE: Look(PALE, INK, 2.6, "solid", INK),
     State.REACHED: Look(PALE, MAIN, 1.8, "solid", INK),
-    State.STOPPED: Look(CARD, ACCENT, 1.6, _DASHES, INK),
-    State.MISSED: Look(CARD, SOFT, 0.8, "solid", SOFT, 0.55),
+    State.STOPPED: Look(PANEL, ACCENT, 1.6, _DASHES, INK),
+    State.MISSED: Look(PANEL, SOFT, 0.8, "solid", SOFT, 0.55),
 }
 _LINES = {
     State.PLAIN: (SOFT, 1.4, 1.0),

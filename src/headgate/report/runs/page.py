@@ -11,17 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from matplotlib.ticker import MaxNLocator
 
 from headgate.report import words
-from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, bare
+from headgate.report.drawing import ACCENT, INK, MAIN, PALE, PANEL, SOFT, Chart, bare, is_narrow
 from headgate.report.pages import Tile, template, write_whole
-from headgate.report.runs.charts import (
-    batches,
-    busiest,
-    latency,
-    left_out,
-    matches_per_event,
-    throughput,
-    versions,
-)
+from headgate.report.runs.charts import busiest, matches_per_event, throughput
+from headgate.report.runs.stream_charts import batches, latency, left_out, versions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,21 +48,22 @@ def steps(page: RunPage) -> Chart:
     )
 
     def draw(axes: Axes) -> None:
+        name = 17 if is_narrow(axes) else 34
         for place, (step, start) in enumerate(shown):
             axes.barh(place, step.seconds, left=start, height=0.56, color=MAIN if step is slowest else PALE)
             text = f"{words.duration(step.seconds)} · {words.share_of(step.seconds, total)}"
-            if step.note:
+            if step.note and not is_narrow(axes):
                 text = f"{text} · {words.shorten(step.note, 40)}"
             # Beside the bar, on the side where there is more room.
             after = total - start - step.seconds >= start
             x = start + step.seconds + total * 0.01 if after else start - total * 0.01
             axes.text(x, place, text, va="center", ha="left" if after else "right")
-        axes.set_yticks(range(len(shown)), [words.shorten(step.name, 34) for step, _ in shown])
+        axes.set_yticks(range(len(shown)), [words.shorten(step.name, name) for step, _ in shown])
         axes.tick_params(axis="y", labelcolor=INK)
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.set_xlim(0, total * (1.3 if len(shown) == 1 else 1.02))
         axes.grid(visible=False, axis="y")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4 if is_narrow(axes) else 8))
         axes.set_xlabel("seconds since the run began")
         if len(shown) == 1:
             axes.set_xlabel("")
@@ -184,7 +178,7 @@ def _draw_tasks(
     for number, (row, task, _) in enumerate(sorted(marked, key=lambda found: -found[2])):
         middle = task.start - begin + task.seconds / 2
         if task.seconds > span * 0.07 and number < _NAMED:
-            axes.text(middle, row, words.duration(task.seconds), ha="center", va="center", color="white")
+            axes.text(middle, row, words.duration(task.seconds), ha="center", va="center", color=PANEL)
         elif task.seconds < span * 0.01:
             axes.plot([middle], [row - 0.3], marker="v", markersize=6, color=ACCENT, clip_on=False)
     names = [lane.executor for lane in shown]
@@ -298,15 +292,25 @@ def _tiles(page: RunPage) -> list[Tile]:
     for name in ("subscriptions", "events"):
         number = getattr(counts, name)
         if number is not None:
-            tiles.append(Tile(name, words.count(number), _refused(refused.get(name, 0))))
+            tiles.append(
+                Tile(name, words.count(number), f"{_MEANING[name]}; {_refused(refused.get(name, 0))}")
+            )
     if counts.matches is not None:
-        each = f"{words.count(round(counts.matches / counts.events, 1))} an event" if counts.events else ""
-        tiles.append(Tile("matches", words.count(counts.matches), each))
+        each = f"; {words.count(round(counts.matches / counts.events, 1))} an event" if counts.events else ""
+        tiles.append(
+            Tile("matches", words.count(counts.matches), f"pairs of an event and a filter that holds{each}")
+        )
     rate = counts.events_per_second
     if rate is not None and counts.seconds is not None:
-        took = f"{words.duration(counts.seconds)} of matching"
+        took = f"over the {words.duration(counts.seconds)} that matching took"
         tiles.append(Tile("events a second", words.count(round(rate)), took))
     return tiles
+
+
+_MEANING = {
+    "subscriptions": "filters that events are asked for",
+    "events": "what was matched with all of them",
+}
 
 
 def _refused(rows: int) -> str:

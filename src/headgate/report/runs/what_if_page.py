@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from headgate.report import words
-from headgate.report.drawing import ACCENT, INK, MAIN, SOFT, Chart, bare, note, thousands
+from headgate.report.drawing import ACCENT, INK, MAIN, SOFT, Chart, bare, is_narrow, note, thousands
 from headgate.report.pages import Tile, template, write_whole
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def noise(page: WhatIfPage) -> Chart:
                 axes.text(place, count, words.count(count), ha="center", va="bottom", color=INK)
         names = ["nothing", *(f"≤ {_percent(high)}" for high in _EDGES[1:])]
         axes.set_xticks(places, names)
+        if is_narrow(axes):
+            axes.tick_params(axis="x", labelrotation=60)
         axes.set_ylim(0, max(counts) * 1.18)
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("share of the events")
@@ -105,7 +107,7 @@ def _diverging(axes: Axes, shown: Sequence[ChangedSubscription]) -> None:
         if each.lost:
             text = f"\N{MINUS SIGN}{words.count(each.lost)}"
             axes.text(-each.lost - room, place, text, va="center", ha="right", color=INK)
-    names = [words.shorten(each.id, 26) for each in shown]
+    names = [words.shorten(each.id, 14 if is_narrow(axes) else 26) for each in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.tick_params(axis="y", labelcolor=INK)
     axes.set_ylim(len(shown) - 0.4, -0.6)
@@ -154,10 +156,16 @@ def _tiles(page: WhatIfPage) -> list[Tile]:
     each = f"in {words.count(page.events)} events"
     tiles = [
         Tile("changed subscriptions", words.count(changed), done),
-        Tile("matches", _signed(net), f"{_signed(page.gained)}, {_signed(-page.lost)}, {each}"),
+        Tile("matches", _signed(net), f"{_signed(page.gained)} gained, {_signed(-page.lost)} lost, {each}"),
     ]
     if page.deliveries_a_day is not None:
-        tiles.append(Tile("deliveries a day", _signed(round(page.deliveries_a_day)), "by the events' times"))
+        tiles.append(
+            Tile(
+                "deliveries a day",
+                _signed(round(page.deliveries_a_day)),
+                "more or fewer, by the times of the events",
+            )
+        )
     if page.costs is not None:
         tiles += _cost_tiles(page.costs)
     return tiles

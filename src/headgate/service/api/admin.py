@@ -163,24 +163,31 @@ class AuditPage(msgspec.Struct, kw_only=True):
     next: str | None
 
 
+class AuditQuery(Page, forbid_unknown_fields=True, kw_only=True):
+    """Which changes are wanted."""
+
+    latest: bool = False
+    """Whether the latest come first; `after` goes on to earlier ones then."""
+
+
 @operation(
     "GET",
     "/v1/audit",
-    "List who changed what and when, in order.",
+    "List who changed what and when, in order, or the latest first.",
     ADMIN,
     {200: AuditPage},
-    query=Page,
+    query=AuditQuery,
     problems=(400,),
     example="-G -d search=subscription -d limit=10",
 )
 async def list_audit(call: Call) -> Answer:
     """List changes."""
-    query = call.query(Page)
+    query = call.query(AuditQuery)
     most = query.most()
     if query.after and not (query.after.isascii() and query.after.isdigit() and len(query.after) < 19):
         raise Problem(f"after is {query.after!r}: give what `next` was in the part before", 400)
     found = await asyncio.to_thread(
-        call.tenant.store.audit.page, int(query.after or 0), most + 1, query.search
+        call.tenant.store.audit.page, int(query.after or 0), most + 1, query.search, latest=query.latest
     )
     items = [
         AuditEntry(

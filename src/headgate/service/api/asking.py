@@ -53,7 +53,7 @@ async def match(call: Call) -> Answer:
     """Ask who matches."""
     sent = read_request(call)
     events = [each.event for each in sent]
-    found = await asyncio.to_thread(call.tenant.index.match, events)
+    found = await call.tenant.ask(events)
     total = 0
     answers = []
     for event, answer in zip(events, found, strict=True):

@@ -104,10 +104,15 @@ async def publish(call: Call) -> Answer:
     remember = call.remember
 
     def keep(found: Published) -> list[Write]:
-        return [] if remember is None else [remember(_answer(sent, found, query))]
+        assert remember is not None
+        return [remember(_answer(sent, found, query))]
 
     found = await call.tenant.publish(
-        [each.event for each in sent], [each.text for each in sent], atomic=not query.partial, also=keep
+        [each.event for each in sent],
+        [each.text for each in sent],
+        atomic=not query.partial,
+        also=keep if remember is not None else None,
+        named=query.matches,
     )
     if found.refused and not query.partial:
         errors = [{"event": row, "detail": reason} for row, reason in found.refused.items()]
@@ -118,19 +123,23 @@ async def publish(call: Call) -> Answer:
 
 
 def _answer(sent: list[Sent], found: Published, query: PublishQuery) -> Answer:
-    events = [
-        PublishedEvent(
-            id=str(each.event.id),
-            cursor=position,
-            matched=len(matches),
-            matches=list(map(str, matches)) if query.matches else None,
-            refused=found.refused.get(row),
-        )
-        for row, (each, position, matches) in enumerate(
-            zip(sent, found.positions, found.matches, strict=True)
-        )
-    ]
-    total = sum(each.matched for each in events)
+    if not query.matches and not found.refused:
+        events = [
+            PublishedEvent(id=str(each.event.id), cursor=position, matched=count)
+            for each, position, count in zip(sent, found.positions, found.counts, strict=True)
+        ]
+    else:
+        events = [
+            PublishedEvent(
+                id=str(each.event.id),
+                cursor=found.positions[row],
+                matched=found.counts[row],
+                matches=list(found.matches[row]) if query.matches else None,
+                refused=found.refused.get(row),
+            )
+            for row, each in enumerate(sent)
+        ]
+    total = sum(found.counts)
     refused = len(found.refused)
     return Answer(
         PublishedEvents(accepted=len(events) - refused, refused=refused, matched=total, events=events)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headgate.service.tenant.tenant import Tenant
 
 _CURSOR = re.compile(r"(-?\d{1,18}):(\d{1,18})")
-"""What a page ended with: the value that it is sorted by, and the number. Counts rise while pages are read."""
+"""What a page ended with: the value it is sorted by, and the number. Counts rise while pages are read."""
 
 
 def ordered(tenant: Tenant, query: SubscriptionQuery) -> tuple[list[Stored], str | None]:

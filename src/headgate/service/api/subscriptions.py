@@ -16,8 +16,8 @@ from headgate.contents.protocol import EVERY_EVENT
 from headgate.core.event import JSON
 from headgate.errors import HeadgateError
 from headgate.service.api.filters import settings_of
-from headgate.service.api.ordering import ordered
 from headgate.service.api.operation import READ, SUBSCRIBE, Answer, Call, Page, in_json, operation
+from headgate.service.api.ordering import ordered
 from headgate.service.envelope import NDJSON
 from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.resources import Name, SubscriptionBody

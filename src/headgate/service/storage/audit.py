@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from headgate.service.storage.log import Write
 
 _FIELDS = "number, time, key, action, what"
+_LAST = 2**62
+"""More than any number."""
 
 
 class Noted(NamedTuple):
@@ -32,13 +34,17 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def page(self, after: int, most: int, search: str | None = None) -> list[Noted]:
-        """List some in order, after one."""
+    def page(self, after: int, most: int, search: str | None = None, *, latest: bool = False) -> list[Noted]:
+        """List some in order, after one; or the latest first, and then those before one."""
         test, more = (
-            ("AND instr(lower(action || ' ' || what), ?)", [search.casefold()]) if search else ("", [])
+            ("AND instr(lower(key || ' ' || action || ' ' || what), ?)", [search.casefold()])
+            if search
+            else ("", [])
         )
-        query = f"SELECT {_FIELDS} FROM audit WHERE number > ? {test} ORDER BY number LIMIT ?"
-        return [Noted(*row) for row in self._database.rows(query, after, *more, most)]
+        bound, order = ("<", "number DESC") if latest else (">", "number")
+        begin = after or _LAST if latest else after
+        query = f"SELECT {_FIELDS} FROM audit WHERE number {bound} ? {test} ORDER BY {order} LIMIT ?"
+        return [Noted(*row) for row in self._database.rows(query, begin, *more, most)]
 
 
 def noted(key: str, action: str, what: str) -> Write:

@@ -108,6 +108,11 @@ class Subscriptions:
         rows = self._database.rows("SELECT row FROM changes WHERE position > ? ORDER BY position", after)
         return [read_change(msgspec.json.decode(row), SQL) for (row,) in rows]
 
+    def count_changes(self) -> int:
+        """Count changes of the index that its snapshot does not contain."""
+        row = self._database.row("SELECT count(*) FROM changes")
+        return 0 if row is None else int(row[0])
+
     def position(self) -> int:
         """Return the position of the last change."""
         row = self._database.row("SELECT seq FROM sqlite_sequence WHERE name = 'changes'")

@@ -16,30 +16,39 @@ import logging
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from headgate.contents.registry import content_at, contents_of, kind_of
 from headgate.core.event import JSON
 from headgate.core.rooms import MIXED_SIGN, RECORDS
 from headgate.core.snapshot import manifest_of
 from headgate.core.versions.current import at_current
 from headgate.core.versions.replacing import new_version
+from headgate.engine.answers import lists_of
 from headgate.engine.engine import Engine
+from headgate.engine.inputs import FEEDS, ids_of
 from headgate.errors import EventError, HeadgateError, SnapshotError, SubscriptionError
 from headgate.runtime.live import SingleEngine, apply
 from headgate.runtime.operations import AddEdge, AddNode, Put, RemoveEdge, RemoveNode, Unsubscribe
+from headgate.service.tenant.matches import NONE, Matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
+    from numpy.typing import NDArray
+
+    from headgate.contents.live import FrozenBase
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.runtime.operations import Change
+    from headgate.service.tenant.names import Names
 
 _LOG = logging.getLogger("headgate.service")
 _POSITION = "position"
-_TOGETHER = 16
+_TOGETHER = 8
 """Events from which on it is cheaper to match them together."""
 
 
@@ -99,6 +108,8 @@ class Index:
         kinds = [kind_of(name) for name in shape.kinds]
         self._records = any(kind.rows for kind in kinds)
         self._types = frozenset(name for kind in kinds for name in kind.types.values())
+        self._feeds = not FEEDS.isdisjoint(self._types)
+        self._numbers: tuple[FrozenBase, NDArray[np.uint32] | None] | None = None
 
     @classmethod
     def build(cls, contents: Contents) -> Index:
@@ -182,6 +193,49 @@ class Index:
         """Tell whether there are filters of the kind that an event is."""
         return self._records if event.content_type == JSON else event.content_type in self._types
 
+    def match_numbers(self, events: Sequence[Event], names: Names) -> Matches:
+        """Find the subscriptions that get each event, by number, or why it is refused.
+
+        Only the thread that changes this and the names may ask.
+        """
+        if len(events) >= _TOGETHER and not self._feeds and all(map(self.looks_at, events)):
+            try:
+                found = self._by_place(events, names)
+            except HeadgateError:
+                # One of them was refused, and the others are not to blame.
+                found = None
+            if found is not None:
+                return found
+        return Matches.of(
+            [each if isinstance(each, EventError) else names.numbers_of(each) for each in self.match(events)]
+        )
+
+    def _by_place(self, events: Sequence[Event], names: Names) -> Matches | None:
+        """Find matches as places in a base, to which numbers belong; None where there are no such places."""
+        parts = self.engine.backend.match_numbers(events)
+        if parts is None:
+            return None
+        counts, found = np.zeros(len(events), np.int64), [NONE]
+        for base, rows, places in parts:
+            numbers = self._numbers_of(base, names)
+            if numbers is None:
+                return None
+            counts += np.bincount(rows, minlength=len(events))
+            found.append(numbers[places])
+        return Matches(counts, np.concatenate(found), {})
+
+    def _numbers_of(self, base: FrozenBase, names: Names) -> NDArray[np.uint32] | None:
+        """Return the numbers of a base's subscriptions; None if one has none.
+
+        A subscription that gets another number is put anew, and is in the base no more.
+        """
+        if self._numbers is None or self._numbers[0] is not base:
+            given = names.numbers
+            known = np.array([given.get(each, -1) for each in base.ids[:]], np.int64)
+            gone = (known < 0) & (base.removed == 0)
+            self._numbers = base, None if gone.any() else known.astype(np.uint32)
+        return self._numbers[1]
+
     def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
         """List for each event the subscriptions that get it, or why it is refused."""
         rows = [row for row, event in enumerate(events) if self.looks_at(event)]
@@ -194,7 +248,7 @@ class Index:
             answers = [self._match_one(event) for event in asked]
         else:
             try:
-                answers = self.engine.match_events(asked)
+                answers = self._match_together(asked)
             except HeadgateError:
                 # One of them was refused, and the others are not to blame.
                 answers = [self._match_one(event) for event in asked]
@@ -202,10 +256,16 @@ class Index:
             found[row] = answer
         return found
 
+    def _match_together(self, events: Sequence[Event]) -> list[list[Id]]:
+        """Match events at once. They were read from JSON or are documents: no value of them is foreign."""
+        if self._feeds:
+            return self.engine.match_events(events)
+        return lists_of(self.engine.backend, [(events, ids_of(events))])
+
     def _match_one(self, event: Event) -> list[Id] | EventError:
         """Match an event by itself."""
         try:
-            return self.engine.match(event)
+            return self.engine.match(event) if self._feeds else self.engine.backend.match(event)
         except HeadgateError as error:
             return error if isinstance(error, EventError) else EventError(str(error))
 

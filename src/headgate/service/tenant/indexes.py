@@ -16,6 +16,7 @@ from headgate.graph.path_cost import DECAY, MINUS
 from headgate.ranking.model import EXACT
 from headgate.runtime.operations import Put, Unsubscribe
 from headgate.service.tenant.index import Contents, Index, Shape
+from headgate.service.tenant.matches import Matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.model import Best
     from headgate.runtime.operations import Change
+    from headgate.service.tenant.names import Names
 
 _GRAPH = "graph"
 """What the snapshot of the graph is called, beside that of the others."""
@@ -88,6 +90,10 @@ class Indexes:
         if self.routed is not None:
             self.routed.save(place.with_name(_GRAPH), position)
         self.alone.save(place, position)
+
+    def places(self, place: Path) -> list[Path]:
+        """List where their snapshots are."""
+        return [place] if self.routed is None else [place, place.with_name(_GRAPH)]
 
     @property
     def shape(self) -> Shapes:
@@ -162,6 +168,18 @@ class Indexes:
         return self.routed
 
     # Asking
+
+    def match_numbers(self, events: Sequence[Event], names: Names) -> Matches:
+        """Find the subscriptions that get each event, by number, or why it is refused.
+
+        Only the thread that changes this and the names may ask.
+        """
+        if self.routed is None:
+            return self.alone.match_numbers(events, names)
+        found = self.match(events)
+        return Matches.of(
+            [each if isinstance(each, EventError) else names.numbers_of(each) for each in found]
+        )
 
     def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
         """List for each event the subscriptions that get it, or why it is refused."""

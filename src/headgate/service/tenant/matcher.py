@@ -13,27 +13,24 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.errors import EventError, HeadgateError
+from headgate.errors import HeadgateError
 from headgate.service.storage.block import NONE, Block, hash_of
 from headgate.service.storage.writer import Entry
+from headgate.service.tenant.matches import Matches
 from headgate.service.worker import Worker
 
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-    from headgate.core.event import Event, Id
+    from headgate.core.event import Event
     from headgate.service.storage.log import Write
     from headgate.service.storage.writer import Writer
 
-    Numbers = NDArray[np.uint32]
     Reply = Callable[[Any], None]
 
 _LOG = logging.getLogger("headgate.service")
@@ -47,7 +44,10 @@ class Published(NamedTuple):
     """What became of events: the position of each, and who matched; None and the reason for one refused."""
 
     positions: Sequence[int | None]
-    matches: Sequence[Sequence[Id]]
+    counts: Sequence[int]
+    """How many subscriptions each event matched."""
+    matches: Sequence[Sequence[str]]
+    """The ids of these, if they were asked for; otherwise nothing."""
     refused: dict[int, str]
     """The reasons, by the event's place in the request."""
 
@@ -63,6 +63,8 @@ class Publish:
     """Whether none is taken if one is refused."""
     also: Callable[[Published], list[Write]] | None = None
     """What is written together with the events, if they are taken."""
+    named: bool = False
+    """Whether the ids of those who matched are wanted."""
 
 
 @dataclass
@@ -102,16 +104,21 @@ class _Group:
 class Matching:
     """What the matcher asks: the tenant's index and the numbers of its subscriptions."""
 
-    def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
-        """List for each event the subscriptions that get it, or why it is refused."""
+    @property
+    def holds(self) -> bool:
+        """Tell whether there are limits that may hold matches back."""
         raise NotImplementedError
 
-    def numbers_of(self, ids: Sequence[Id]) -> list[int]:
-        """Return the numbers of subscriptions."""
+    def match(self, events: Sequence[Event]) -> Matches:
+        """Find the subscriptions that get each event, or why it is refused."""
         raise NotImplementedError
 
-    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
-        """Take out of matches what limits hold back; returns that, or None if it is nothing."""
+    def ids_of(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of subscriptions."""
+        raise NotImplementedError
+
+    def hold(self, now: int, found: Matches) -> tuple[Matches, Matches | None, list[Write]]:
+        """Take out of matches what limits hold back; returns what is left, that, and what must be written."""
         raise NotImplementedError
 
     def recover(self) -> None:
@@ -196,39 +203,58 @@ class Matcher(Worker[Asked]):
         self._publish([each for each in asked if isinstance(each, Publish)], group, now)
 
     def _publish(self, asked: list[Publish], group: _Group, now: int) -> None:
-        events = [event for each in asked for event in each.events]
-        answers = self._tenant.match(events)
+        found = self._tenant.match([event for each in asked for event in each.events])
+        taken: list[int] = []
         texts: list[bytes] = []
         ids: list[int] = []
-        found: list[list[int]] = []
         place = 0
         for each in asked:
-            some = answers[place : place + len(each.events)]
+            rows = range(place, place + len(each.events))
             place += len(each.events)
-            refused = {row: str(answer) for row, answer in enumerate(some) if isinstance(answer, EventError)}
-            positions: list[int | None] = []
-            taken = not (refused and each.atomic)
-            for row, answer in enumerate(some):
-                if isinstance(answer, EventError) or not taken:
-                    positions.append(None)
-                    continue
-                positions.append(self._position + 1 + len(texts))
-                texts.append(each.texts[row])
-                ids.append(hash_of(str(each.events[row].id).encode()))
-                found.append(self._tenant.numbers_of(answer))
-            matches = [[] if isinstance(answer, EventError) else answer for answer in some]
-            published = Published(positions, matches, refused)
+            refused = {row - rows.start: str(found.refused[row]) for row in rows if row in found.refused}
+            positions: list[int | None] = [None] * len(rows)
+            if not (refused and each.atomic):
+                for row, event in enumerate(each.events):
+                    if row not in refused:
+                        positions[row] = self._position + 1 + len(texts)
+                        taken.append(rows[row])
+                        texts.append(each.texts[row])
+                        ids.append(hash_of(str(event.id).encode()))
+            published = self._published(found, rows, positions, refused, named=each.named)
             group.replies.append((each.reply, published))
-            if each.also is not None and taken:
+            if each.also is not None and not (refused and each.atomic):
                 group.writes += each.also(published)
         if not texts:
             return
-        held, more = self._tenant.hold(now, found)
-        group.writes += more
+        kept = found.some(taken)
+        held: Matches | None = None
+        if self._tenant.holds:
+            kept, held, more = self._tenant.hold(now, kept)
+            group.writes += more
         group.block = Block(
-            self._position + 1, now, texts, *_flat(found), *_flat(held or []), np.array(ids, np.uint32)
+            self._position + 1,
+            now,
+            texts,
+            kept.ends,
+            kept.numbers,
+            NONE if held is None else held.ends,
+            NONE if held is None else held.numbers,
+            np.array(ids, np.uint32),
         )
         self._position += len(texts)
+
+    def _published(
+        self,
+        found: Matches,
+        rows: range,
+        positions: list[int | None],
+        refused: dict[int, str],
+        *,
+        named: bool,
+    ) -> Published:
+        counts = found.counts[rows.start : rows.stop].tolist()
+        lists = found.some(rows).lists() if named else []
+        return Published(positions, counts, [self._tenant.ids_of(each) for each in lists], refused)
 
     def _tell(self, asked: Tell, group: _Group, now: int) -> None:
         events, group.writes = asked.make(now)
@@ -236,11 +262,13 @@ class Matcher(Worker[Asked]):
         group.replies.append((asked.reply, len(events)))
         if not events:
             return
+        told = Matches.of([each.numbers for each in events])
         group.block = Block(
             self._position + 1,
             now,
             [each.text for each in events],
-            *_flat([each.numbers for each in events]),
+            told.ends,
+            told.numbers,
             NONE,
             NONE,
             np.array([hash_of(each.id.encode()) for each in events], np.uint32),
@@ -263,12 +291,3 @@ class Matcher(Worker[Asked]):
             self._settle([(reply, error) for reply, _ in group.replies], None)
 
         self._writer.submit(Entry(group.block, group.writes, done))
-
-
-def _flat(found: list[list[int]]) -> tuple[Numbers, Numbers]:
-    """Put numbers of all events one after another, with the end of each event's."""
-    if not found:
-        return NONE, NONE
-    ends = np.cumsum(np.fromiter(map(len, found), np.uint32, len(found)), dtype=np.uint32)
-    numbers = np.fromiter(chain.from_iterable(found), np.uint32, int(ends[-1]))
-    return ends, numbers

@@ -38,7 +38,6 @@ class MatchCounts:
             return 0, None
         return int(self._count[number]), int(self._last[number])
 
-
     def counts(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how often each of some subscriptions matched."""
         known = self._count

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from headgate.core.event import JSON
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.runtime.operations import UPSERT, Put, Unsubscribe
 from headgate.service.metrics import TenantCounts
@@ -31,11 +32,13 @@ from headgate.service.storage.graph import edge_of, node_of
 from headgate.service.storage.store import Store, built, demand_build, keep
 from headgate.service.storage.subscriptions import Stored
 from headgate.service.storage.writer import Entry, Writer
+from headgate.service.tenant.asker import Asker
 from headgate.service.tenant.edits import changed, read_taxonomy
 from headgate.service.tenant.index import Contents
 from headgate.service.tenant.indexes import Indexes
 from headgate.service.tenant.limits import Limits
 from headgate.service.tenant.matcher import Job, Matcher, Matching, Publish, Published, Tell
+from headgate.service.tenant.matches import Matches
 from headgate.service.tenant.names import Names
 from headgate.service.tenant.statistics import MatchCounts
 from headgate.service.tenant.timers import digests_of, run_timers
@@ -117,6 +120,7 @@ class Tenant(Matching):
         self.writer = Writer(store.log, name)
         bounds = store.log.bounds()
         self.matcher = Matcher(self, self.writer, bounds.last, self._settle, name)
+        self.asker = Asker(self._match_now, loop, name)
         self.position = bounds.last
         """The position of the last event that is on disk."""
 
@@ -195,6 +199,7 @@ class Tenant(Matching):
         for task in (self._timers, self._saving):
             if task is not None:
                 task.cancel()
+        await asyncio.to_thread(self.asker.close)
         await asyncio.to_thread(self.matcher.close)
         await asyncio.to_thread(self.writer.close)
         position = self.store.subscriptions.position()
@@ -214,12 +219,18 @@ class Tenant(Matching):
         *,
         atomic: bool = True,
         also: Callable[[Published], list[Write]] | None = None,
+        named: bool = False,
     ) -> Published:
-        """Match events and keep them; returns when they are on disk, with what else is written with them."""
+        """Match events and keep them; returns when they are on disk, with what else is written with them.
+
+        The answer names those who matched if that is wanted.
+        """
         size = sum(map(len, texts))
         self.waiting += size
         try:
-            found: Published = await self._ask(lambda reply: Publish(events, texts, reply, atomic, also))
+            found: Published = await self._ask(
+                lambda reply: Publish(events, texts, reply, atomic, also, named)
+            )
         finally:
             self.waiting -= size
         return found
@@ -232,6 +243,16 @@ class Tenant(Matching):
     def _digests(self, now: int) -> tuple[list[Told], list[Write]]:
         due, writes = self.limits.due(now)
         return digests_of(due, self.names.ids_of), writes
+
+    async def ask(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        """List for each event the subscriptions that get it, or why it is refused; nothing is kept."""
+        if all(event.content_type == JSON for event in events):
+            return await self.asker.ask(events)
+        # Documents may take long, and others need not wait for them.
+        return await asyncio.to_thread(self._match_now, events)
+
+    def _match_now(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        return self.index.match(events)
 
     async def _ask(self, make: Callable[[Callable[[Any], None]], Publish | Job | Tell]) -> Any:
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -283,19 +304,26 @@ class Tenant(Matching):
 
     # What the matcher asks, in its thread
 
-    def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
-        """List for each event the subscriptions that get it, or why it is refused."""
+    def match(self, events: Sequence[Event]) -> Matches:
+        """Find the subscriptions that get each event, or why it is refused."""
         if self._ends and self._ends[0][0] <= time.time_ns() // 1_000:
             self._end_due()
-        return self.index.match(events)
+        return self.index.match_numbers(events, self.names)
 
-    def numbers_of(self, ids: Sequence[Id]) -> list[int]:
-        """Return the numbers of subscriptions."""
-        return self.names.numbers_of(ids)
+    def ids_of(self, numbers: Sequence[int]) -> list[str]:
+        """Return the ids of subscriptions."""
+        return self.names.ids_of(numbers)
 
-    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
+    @property
+    def holds(self) -> bool:
+        """Tell whether there are limits that may hold matches back."""
+        return bool(self.limits)
+
+    def hold(self, now: int, found: Matches) -> tuple[Matches, Matches | None, list[Write]]:
         """Take out of matches what limits hold back."""
-        return self.limits.hold(now, found) if self.limits else (None, [])
+        lists = found.lists()
+        held, writes = self.limits.hold(now, lists)
+        return (found, None, writes) if held is None else (Matches.of(lists), Matches.of(held), writes)
 
     def recover(self) -> None:
         """Open the index again from what is stored."""
@@ -677,16 +705,21 @@ class Tenant(Matching):
 
     async def _save_later(self) -> None:
         await asyncio.sleep(_SAVE_LATER)
-        await self._save_alone()
+        await self.save()
 
     # Snapshots
 
+    def index_places(self) -> list[Path]:
+        """List where snapshots of the index are."""
+        return self.index.places(self.store.index)
+
     def _save_soon(self) -> None:
         if not self._building.locked() and self.store.subscriptions.position() - self._saved_at > _SAVE_AFTER:
-            task = self._loop.create_task(self._save_alone())
+            task = self._loop.create_task(self.save())
             task.add_done_callback(_tell_failure)
 
-    async def _save_alone(self) -> None:
+    async def save(self) -> None:
+        """Write a snapshot of the index, when nothing else builds one."""
         async with self._building:
             await self._save()
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.plan.costs import Estimates
-    from headgate.plan.running.planner import PlannedNetwork, Settings
+    from headgate.plan.running.planner import MadePlan, Settings
     from headgate.tables.planning import PlanResult
 
 
@@ -112,7 +112,7 @@ def plan_subscriptions(
     carries: str | None = None,
     on_spark: bool | None = None,
     quiet: bool = False,
-) -> tuple[PlanResult, PlannedNetwork]:
+) -> tuple[PlanResult, MadePlan]:
     """Plan who feeds whom among the subscriptions of a snapshot; writes the network to `output`.
 
     The sample says what each subscription gives for an event. `on_spark` has workers find the graphs; if that

@@ -1,4 +1,4 @@
-"""A dissemination network as data: who feeds whom, and a plan carried out for an event."""
+"""A plan as data, with its views, sites and costs: who feeds whom, and a plan carried out for an event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import PlanError, SnapshotError
 from headgate.plan.measures import input_places, latencies, levels, measures, utilizations
-from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
+from headgate.plan.model import AT_VIEW, SOURCE, Capacities, Costs, Plan, Rewritings
 from headgate.plan.placement import Links
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ VIEWS, FEEDS = "views.parquet", "feeds.parquet"
 _SCALARS = ("source_fan_out", "source_bandwidth", "source_cpu")
 
 
-class Network(NamedTuple):
+class SavedPlan(NamedTuple):
     """Views by number, which is the place of their id, and how each of them is fed.
 
     `before` is the plan of least utilization, `plan` the one after latency was lowered, within `capacities`:
@@ -82,8 +82,23 @@ class Network(NamedTuple):
             "latency": latencies(self.plan, self.rewritings, self.costs),
             "level_before": levels(self.before, self.rewritings),
             "latency_before": latencies(self.before, self.rewritings, self.costs),
+            "computed_at": pa.array(self.sites.texts()).take(self.capacities.sites[self.hosts()]),
         }
         return pa.table(columns)
+
+    def hosts(self, plan: Plan | None = None) -> NDArray[np.int64]:
+        """Return for each view at whose site it is computed: its own, or an input's.
+
+        A view that the source feeds is taken by its own site as it is.
+        """
+        found = np.arange(len(self.ids))
+        if self.costs.hosts is None:
+            return found
+        chosen = (self.plan if plan is None else plan).chosen
+        moved = np.flatnonzero((chosen != SOURCE) & (self.costs.hosts[chosen] != AT_VIEW))
+        places = self.rewritings.input_offsets[chosen[moved]] + self.costs.hosts[chosen[moved]]
+        found[moved] = self.rewritings.inputs[places]
+        return found
 
     def feeds(self) -> pa.Table:
         """Return a row for each view that another feeds: who feeds whom, and the bytes that are sent."""
@@ -110,7 +125,7 @@ class Network(NamedTuple):
         }
         arrays: dict[str, NDArray[Any]] = {"before": self.before.chosen, "chosen": self.plan.chosen}
         for name, part in (("rewritings", self.rewritings._asdict()), ("costs", self.costs._asdict())):
-            arrays |= {f"{name}_{field}": array for field, array in part.items()}
+            arrays |= {f"{name}_{field}": array for field, array in part.items() if array is not None}
         arrays |= {f"capacities_{field}": array for field, array in capacities.items()}
         if self.sizes is not None:
             arrays["view_rows"], arrays["view_bytes"] = self.sizes
@@ -133,7 +148,7 @@ class Network(NamedTuple):
         )
 
     @classmethod
-    def open(cls, path: Path, *, verify: bool = True) -> Network:
+    def open(cls, path: Path, *, verify: bool = True) -> SavedPlan:
         """Open a snapshot, memory-mapped."""
         snapshot = open_snapshot(place_of(path), ROOM, verify=verify)
         found, about = snapshot.arrays, dict(snapshot.about)
@@ -150,7 +165,8 @@ class Network(NamedTuple):
             TextPool(found["filter_offsets"], found["filter_data"]),
             TextPool(found["site_offsets"], found["site_data"]),
             Rewritings(*(found[f"rewritings_{name}"] for name in Rewritings._fields)),
-            Costs(*(found[f"costs_{name}"] for name in Costs._fields)),
+            # Plans without links have no hosts.
+            Costs(**{name: found.get(f"costs_{name}") for name in Costs._fields}),  # type: ignore[arg-type]
             Capacities(**capacities),
             Plan(found["before"]),
             Plan(found["chosen"]),

@@ -14,7 +14,7 @@ from headgate.core.interning import TextPool
 from headgate.errors import SnapshotError
 from headgate.plan.model import SOURCE, Plan
 from headgate.plan.reference import latency_of
-from headgate.plan.running.network import Network
+from headgate.plan.running.saved_plan import SavedPlan
 from tests.plan.instances import random_instance
 from tests.seeds import seeds
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def drawn(seed: int, views: int = 30) -> Network:
+def drawn(seed: int, views: int = 30) -> SavedPlan:
     """Draw a network: each view has a rewriting if it can have one, and the source now and then."""
     rng = random.Random(seed)
     rewritings, costs, capacities = random_instance(rng, views)
@@ -42,7 +42,7 @@ def drawn(seed: int, views: int = 30) -> Network:
     ids = Ids.of(f"v{number:03}" for number in range(views))
     sites = [f"site {number}" for number in range(len(capacities.fan_out))]
     about = {"trace": [[0.0, 2.0], [0.5, 1.0]], "utilization": {"gap": 0.001}}
-    return Network(
+    return SavedPlan(
         ids,
         TextPool.build([f"//a{number}" for number in range(views)]),
         TextPool.build(sites),
@@ -59,7 +59,7 @@ def drawn(seed: int, views: int = 30) -> Network:
 def test_a_snapshot_brings_it_back(tmp_path: Path, seed: int) -> None:
     network = drawn(seed)
     network.save(tmp_path / "network")
-    opened = Network.open(tmp_path / "network")
+    opened = SavedPlan.open(tmp_path / "network")
     assert list(opened.ids) == list(network.ids)
     assert opened.about == network.about
     for part in ("rewritings", "costs", "capacities", "before", "plan"):
@@ -98,4 +98,4 @@ def test_a_damaged_table_is_noticed(tmp_path: Path) -> None:
     data[10] ^= 1
     table.write_bytes(data)
     with pytest.raises(SnapshotError, match=r"feeds.parquet does not have its checksum"):
-        Network.open(tmp_path / "network")
+        SavedPlan.open(tmp_path / "network")

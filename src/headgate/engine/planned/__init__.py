@@ -1,0 +1,1 @@
+"""The views of a plan: how they are made, grow, and are computed."""

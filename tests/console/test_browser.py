@@ -1,0 +1,209 @@
+"""The console in a real browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from headgate import Client
+from tests.console.browsing import PLACE, started, violations, window
+from tests.console.serving import Served, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.skipif(PLACE is None, reason="not verified in a browser: there is no chromium")
+ODD = ("<script>document.title='x'</script>", '"><img src=x onerror=document.title=1>', "{{7*7}}", "' OR 1=1")
+PATHS = (
+    "/console/now",
+    "/console/subscriptions",
+    "/console/subscriptions?which=never",
+    "/console/subscriptions?which=cost",
+    "/console/subscriptions/new",
+    "/console/subscriptions/sport",
+    "/console/subscriptions/sport/edit",
+    "/console/events",
+    "/console/events/new",
+    "/console/events/1?subscription=cheap",
+    "/console/events?find=none",
+    "/console/nothing",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start one browser for all tests."""
+    with started() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Return a server with some subscriptions and events."""
+    with serving(tmp_path_factory.mktemp("browser")) as found:
+        with Client(found.address) as client:
+            client.subscribe("sport", "topic = 'sport'", consumer="app", score=3)
+            client.subscribe("cheap", "price < 10", consumer="app", score=1)
+            client.publish([{"id": f"e{n}", "topic": "sport", "price": 5 * n} for n in range(1, 6)])
+        yield found
+
+
+def test_subscribe_publish_and_see_it_arrive(browser: Browser, served: Served) -> None:
+    """A subscription is written with its mistake shown, made, and its event arrives on the page."""
+    with window(browser, served.address) as page, window(browser, served.address) as now:
+        page.goto("/console/subscriptions/new")
+        page.fill("#id", "art-lover")
+        page.fill("#filter", "topic = 'art' AND price <")
+        page.wait_for_selector("#check mark")
+        assert "character 25" in page.inner_text("#check")
+        page.fill("#filter", "topic = 'sport' AND prize > 3")
+        page.wait_for_selector("#check >> text=did you mean 'price'")
+        page.fill("#filter", "topic = 'sport' AND price < 12")
+        page.wait_for_selector("#check >> text=2 of the last 5 events")
+        page.fill("#filter", "topic = 'art'")
+        page.wait_for_selector("#check >> text=0 of the last 5 events")
+        page.click("button.primary")
+        page.wait_for_selector("h1 >> text=art-lover")
+        now.goto("/console/now")
+        now.wait_for_selector("[data-live-state] >> text=live")
+        with Client(served.address) as client:
+            client.publish({"id": "painting", "topic": "art"})
+        now.wait_for_selector("[data-live-rows] >> text=painting")
+        row = now.locator("[data-live-rows] tr", has_text="painting")
+        assert "art-lover" in row.inner_text()
+        row.get_by_role("link").first.click()
+        now.wait_for_selector("h1 >> text=Event painting")
+
+
+def test_explain_a_miss(browser: Browser, served: Served) -> None:
+    """Why did I not get this: the clause that failed, with the event's value, at a link of its own."""
+    with window(browser, served.address) as page:
+        page.goto("/console/subscriptions/cheap")
+        page.fill("#event", "e4")
+        page.click("button >> text=Explain")
+        page.wait_for_selector("#why .explanation")
+        why = page.inner_text("#why")
+        assert "cheap did not get this event" in why
+        assert "price = 20" in why
+        assert "off by 10" in why
+        assert page.url.endswith("/console/events/4?subscription=cheap")
+        page.fill("#subscription", "")
+        page.fill("#filter", "price BETWEEN 1 AND 30 AND topic = 'news'")
+        page.click("button >> text=Explain")
+        page.wait_for_selector("#why .badge >> text=held")
+        assert page.locator("#why .clauses .badge.bad").count() == 1
+
+
+def test_delete_and_undo(browser: Browser, served: Served) -> None:
+    """A subscription that was deleted comes back as it was."""
+    with Client(served.address) as client:
+        client.subscribe("gone", "topic = 'x'", consumer="app", score=2.5, metadata={"a": 1})
+        before = client.subscription("gone")
+    with window(browser, served.address) as page:
+        page.goto("/console/subscriptions/gone")
+        page.click("button >> text=Delete")
+        page.click("#messages button >> text=Undo")
+        page.wait_for_selector("#messages >> text=is back")
+    with Client(served.address) as client:
+        after = client.subscription("gone")
+    assert {name: before[name] for name in before if name not in {"revision", "statistics"}} == {
+        name: after[name] for name in after if name not in {"revision", "statistics"}
+    }
+
+
+def test_search_and_keyboard(browser: Browser, served: Served) -> None:
+    """The list answers while one types; rows and pages are reached by keys alone."""
+    with window(browser, served.address) as page:
+        page.goto("/console/now")
+        page.keyboard.press("g")
+        page.keyboard.press("s")
+        page.wait_for_url("**/console/subscriptions")
+        page.keyboard.press("/")
+        page.keyboard.type("price")
+        page.wait_for_selector("#list tbody tr:only-child")
+        page.keyboard.press("Escape")
+        page.locator("#search").blur()
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console/subscriptions/cheap")
+        page.keyboard.press("?")
+        assert page.locator("#keys").is_visible()
+
+
+def test_odd_texts_are_text(browser: Browser, served: Served) -> None:
+    """What people write is shown as they wrote it, and never run."""
+    with Client(served.address) as client:
+        for number, odd in enumerate(ODD):
+            name = f"odd {number} " + odd.replace("/", "").replace("?", "").replace("#", "").replace("%", "")
+            client.ask(
+                "POST",
+                "/v1/subscriptions",
+                {"id": name, "filter": "odd = '" + odd.replace("'", "\\'") + "'", "metadata": {odd: odd}},
+            )
+            client.publish({"id": odd, "odd": odd, odd: odd})
+    with window(browser, served.address) as page:
+        for path in ("/console/subscriptions", "/console/events", "/console/now"):
+            page.goto(path)
+            for odd in ODD:
+                shown = odd.replace("'", "\\'") if path.endswith("subscriptions") else odd
+                assert shown in page.inner_text("#content"), (path, odd)
+            assert page.locator("#content img[src=x]").count() == 0
+            assert page.title().endswith("Headgate")
+        last = served.running.server.tenants["default"].position
+        for back in range(len(ODD)):
+            page.goto(f"/console/events/{last - back}")
+            assert ODD[len(ODD) - 1 - back] in page.inner_text("h1")
+            assert page.title().endswith("Headgate")
+        for odd in ODD:
+            page.goto("/console/events?find=x")
+            page.fill("#find", odd)
+            page.fill("#subscription", odd)
+            page.press("#find", "Enter")
+            page.wait_for_selector("#content >> text=there is no subscription")
+            assert odd in page.inner_text("#content")
+            assert page.locator("#content img[src=x]").count() == 0
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(60, marks=pytest.mark.nightly)])
+def test_page_does_not_grow(browser: Browser, served: Served, seconds: int) -> None:
+    """10,000 events a minute and more: the page shows the last ones, and has no more elements than before."""
+    with window(browser, served.address) as page, Client(served.address) as client:
+        page.goto("/console/now")
+        page.wait_for_selector("[data-live-state] >> text=live")
+        sizes = []
+        for second in range(seconds):
+            for part in range(4):
+                client.publish([{"id": f"{second} {part} {n}", "topic": "sport"} for n in range(50)])
+                page.wait_for_timeout(250)
+            sizes.append(page.evaluate("document.querySelectorAll('*').length"))
+        newest = f"{seconds - 1} 3 49"
+        page.wait_for_selector(f"[data-live-rows] tr >> text={newest}")
+        rows = page.locator("[data-live-rows] tr")
+        assert rows.count() == 30
+        assert newest in rows.first.inner_text()
+        assert max(sizes[1:]) - min(sizes[1:]) < 400, sizes
+
+
+def test_pages_are_accessible(browser: Browser, served: Served) -> None:
+    """axe-core finds nothing wrong, in both themes; and no page is wider than a phone."""
+    wrong = []
+    with window(browser, served.address, viewport={"width": 390, "height": 844}) as page:
+        for path in PATHS:
+            page.emulate_media(color_scheme="light")
+            page.goto(path)
+            _settle(page)
+            wrong += violations(page)
+            width = page.evaluate("document.documentElement.scrollWidth")
+            assert width <= 390, (path, width)
+            # Nothing but colours is another in the dark.
+            page.emulate_media(color_scheme="dark")
+            wrong += violations(page, "color-contrast")
+    assert not wrong, "\n".join(wrong)
+
+
+def _settle(page: Page) -> None:
+    """Wait until parts that are loaded later are there."""
+    page.wait_for_selector(".htmx-request", state="detached")

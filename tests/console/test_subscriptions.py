@@ -1,0 +1,106 @@
+"""The pages of subscriptions."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.console.serving import Served, Visitor
+
+
+def test_a_life(open_server: Served, visitor: Visitor) -> None:
+    """Made, shown, changed with all that the form does not show kept, deleted, brought back."""
+    visitor.get("/console/subscriptions/new?id=life&filter=life+%3D+1")
+    form = {
+        "id": "life",
+        "filter": "life = 1",
+        "dialect": "sql",
+        "consumer": "me",
+        "score": "0.3 * life + 1",
+        "metadata": '{"a": 1}',
+        "limit": '{"events": 5, "period": 60.0}',
+        "expires": "2090-01-01T00:00:00Z",
+    }
+    seen = visitor.post("/console/subscriptions/new", form)
+    assert visitor.place == "/console/subscriptions/life"
+    assert "gets events from now on" in seen.text
+    with open_server.client() as client:
+        said = client.subscription("life")
+        assert (said["score"], said["metadata"], said["consumer"]) == ("0.3 * life + 1", {"a": 1}, "me")
+        client.publish({"id": "e1", "life": 1})
+    seen = visitor.get("/console/subscriptions/life")
+    assert "Matches 1 since the service runs" in seen.text
+    assert "curl" in seen.body
+    seen = visitor.get("/console/subscriptions/life/edit")
+    changed = {**form, "filter": "life = 2", "revision": str(said["revision"]), "id": ""}
+    assert visitor.post("/console/subscriptions/life", changed).status == 200
+    seen = visitor.post("/console/subscriptions/life", changed)
+    assert seen.status == 412
+    assert "It was not saved" in seen.text
+    visitor.get("/console/subscriptions/life")
+    seen = visitor.post("/console/subscriptions/life/delete")
+    assert "is deleted" in seen.text
+    undo = seen.body.partition('name="what" value="')[2].partition('"')[0]
+    assert "is back" in visitor.post("/console/undo", {"what": undo}).text
+    assert visitor.post("/console/undo", {"what": undo}).status == 404
+    with open_server.client() as client:
+        after = client.subscription("life")
+        for name in ("score", "metadata", "consumer", "limit", "expires", "state"):
+            assert after[name] == said[name], name
+        assert after["filter"] == "life = 2"
+        client.unsubscribe("life")
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"filter": "a ="}, "a value or a condition is missing"),
+        ({"filter": ""}, "there is no `filter`"),
+        ({"filter": "a = 1", "metadata": "{"}, "metadata is not valid JSON"),
+        ({"filter": "a = 1", "expires": "2090-01-01"}, "expires"),
+        ({"filter": "a = 1", "node": "none"}, "there is no node 'none'"),
+        ({"filter": "a = 1", "id": "a/b"}, "id"),
+    ],
+)
+def test_mistakes_keep_the_form(visitor: Visitor, form: dict[str, Any], said: str) -> None:
+    """What is refused is told in one line, and what was written is still there."""
+    visitor.get("/console/subscriptions/new")
+    seen = visitor.post("/console/subscriptions/new", {"consumer": "kept-as-written", **form})
+    assert seen.status == 422
+    assert said in seen.text
+    assert 'value="kept-as-written"' in seen.body
+
+
+def test_lists(open_server: Served, visitor: Visitor) -> None:
+    """All, those that never matched, those that matched everything, and those that cost most."""
+    with open_server.client() as client:
+        for number in range(3):
+            client.subscribe(f"list-{number}", f"listed >= {number} OR n = {number}", consumer="lists")
+        client.publish([{"id": f"l{n}", "listed": 1} for n in range(5)])
+    assert "list-2" in visitor.get("/console/subscriptions?which=never&consumer=lists").text
+    seen = visitor.get("/console/subscriptions?search=LIST-1")
+    assert "list-1" in seen.text
+    assert "list-0" not in seen.text
+    assert "No subscription is like that" in visitor.get("/console/subscriptions?search=zzz").text
+    assert visitor.get("/console/subscriptions?sort=odd").status == 400
+    deadline = time.monotonic() + 20
+    while "checks an event" not in (seen := visitor.get("/console/subscriptions?which=cost")).text:
+        assert time.monotonic() < deadline, seen.text
+        time.sleep(0.05)
+    assert "list-0" in seen.text
+
+
+def test_check_while_writing(open_server: Served, visitor: Visitor) -> None:
+    """The place of an error is marked, and a good filter is tried over what is kept."""
+    with open_server.client() as client:
+        client.publish({"id": "c1", "checked": 1})
+    visitor.get("/console/subscriptions/new")
+    check = "/console/subscriptions/check"
+    seen = visitor.post(check, {"filter": "a = 1 AND <b>", "dialect": "sql"})
+    assert "&lt;b<mark>&gt;</mark>" in seen.body
+    assert "of the last" in visitor.post(check, {"filter": "checked = 1", "dialect": "sql"}).text
+    assert "Write a filter" in visitor.post(check, {"filter": " "}).text
+    assert visitor.post(check, {"filter": "a = 1", "dialect": "odd"}).status in {200, 422}

@@ -1,0 +1,73 @@
+"""Matches as numbers: by places of a base where there are such, and the same by ids."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from headgate.core.event import Event
+from headgate.core.subscription import Subscription
+from headgate.errors import EventError
+from headgate.runtime.operations import UPSERT, Put, Unsubscribe
+from headgate.service.tenant.index import Contents
+from headgate.service.tenant.indexes import Indexes
+from headgate.service.tenant.matches import Matches
+from headgate.service.tenant.names import Names
+from tests.seeds import seeds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def expected(indexes: Indexes, names: Names, events: Sequence[Event]) -> list[list[int]]:
+    found = [indexes.match([event])[0] for event in events]
+    return [[] if isinstance(each, EventError) else names.numbers_of(each) for each in found]
+
+
+@pytest.mark.parametrize("seed", seeds(64))
+def test_numbers_are_those_of_ids_while_subscriptions_change(seed: int) -> None:
+    rng = random.Random(seed)
+    names = Names()
+    names.consumers.update({"a": 1, "b": 2})
+    texts = [f"x > {n}" for n in range(5)] + ["y = 'v'", "x < 3 AND y = 'w'", "x IS NULL", "data.x = 2"]
+    subscriptions = [Subscription(f"s{n}", rng.choice(texts)) for n in range(40)]
+    order = rng.sample(range(40), 40)
+    for number, at in enumerate(order):
+        names.add(number, f"s{at}", "a")
+    indexes, last = Indexes.build(Contents(subscriptions)), 40
+    for step in range(12):
+        events = [
+            Event.record(
+                f"e{e}", {"x": rng.choice([None, 0, 2, 9]), "y": rng.choice("vwz"), "data": {"x": 2}}
+            )
+            for e in range(rng.choice([1, 7, 8, 30]))
+        ]
+        refused = rng.randrange(len(events)) if step % 3 == 2 else None
+        if refused is not None:
+            events[refused] = Event.record("bad", {"x": 2**70})
+        found = indexes.match_numbers(events, names)
+        assert found.lists() == expected(indexes, names, events)
+        assert list(found.refused) == ([] if refused is None else [refused])
+        assert found.numbers.dtype == found.ends.dtype == np.uint32
+        identity = f"s{rng.randrange(45)}"
+        if rng.random() < 0.3 and identity in indexes:
+            indexes.apply(Unsubscribe(identity))
+            names.remove(identity)
+        elif rng.random() < 0.5:
+            indexes.apply(Put(UPSERT, Subscription(identity, rng.choice(texts))))
+            names.add(last, identity, "b")
+            last += 1
+        else:
+            indexes.engine.index.compact()
+
+
+def test_some_of_matches() -> None:
+    found = Matches.of([[3, 1], EventError("bad"), [], [7]])
+    assert found.lists() == [[3, 1], [], [], [7]]
+    some = found.some([1, 3])
+    assert (some.lists(), list(some.refused)) == ([[], [7]], [0])
+    assert found.ends.tolist() == [2, 2, 2, 3]
+    assert Matches.of([]).ends.tolist() == []
