@@ -39,7 +39,7 @@ from headgate.network.simulation.layout import hops_of, layout_of_placed, layout
 from headgate.network.simulation.model import NOTHING, Costs, Machines, Scene, Traffic
 from headgate.plan.costs import averages
 from headgate.plan.running.planner import PlanInput, find_ways, make_plan
-from headgate.workloads.xml.xmark import WAN, XMark
+from headgate.workloads.xml.xmark import TABLE_2, WAN, XMark
 from headgate.xml.answers.answers import PreparedPattern
 from headgate.xml.events.reading import read_document
 from headgate.xml.views.views import XmlViews
@@ -142,7 +142,7 @@ class _Measured(NamedTuple):
 
 def held_against(size: Size, *, full: bool) -> list[Result]:
     """Calibrate on some documents of a real network, and check on others."""
-    world = _world(size.real)
+    world = _world(size.real, TABLE_2)
     plan = Dissemination.build(world.subscriptions, world.documents[:3], Settings(fan_out=7.0))
     with tempfile.TemporaryDirectory() as place:
         found, turns = asyncio.run(_measure(size, Path(place), world, plan))

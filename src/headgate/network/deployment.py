@@ -347,8 +347,12 @@ class Deployment:
     async def wait(self, document: int, patience: float = 60.0) -> dict[str, SiteStatus | None]:
         """Wait until every view has come to a document."""
         deadline = time.monotonic() + patience
+        left: set[str] = set()
         while True:
-            found = await self.look([name for name in self.sites if name not in self.failed])
+            # Asking is work for sites, too: those that are there are asked again at the end.
+            began = time.monotonic()
+            wanted = [name for name in self.sites if name not in self.failed]
+            found = await self.look([name for name in wanted if name in left] or wanted)
             late = [
                 (name, view.id, view.reached)
                 for name, status in found.items()
@@ -356,7 +360,9 @@ class Deployment:
                 for view in status.views
                 if view.reached < document
             ]
-            if not late and None not in found.values():
+            whole = len(found) == len(wanted)
+            left = {name for name, _, _ in late} | {name for name, each in found.items() if each is None}
+            if not left and whole:
                 return found
             if time.monotonic() > deadline:
                 name, view, reached = late[0] if late else ("", "", 0)
@@ -366,7 +372,8 @@ class Deployment:
                     f"{len(late):,} views have not come to document {document} after {patience:g} s: "
                     f"view {view!r} of site {name!r} is at {reached}; links {', '.join(links)}"
                 )
-            await asyncio.sleep(_LOOK)
+            if left:
+                await asyncio.sleep(max(_LOOK, 2 * (time.monotonic() - began)))
 
     def _client(self, name: str) -> AsyncClient:
         if name not in self._clients:
