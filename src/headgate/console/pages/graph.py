@@ -304,7 +304,8 @@ def _said(view: View, texts: tuple[str, ...]) -> dict[str, Any]:
     """Read the fields that nodes and edges have in common, and more texts."""
     said: dict[str, Any] = {}
     if view.form.get("filter", "").strip():
-        said |= {"filter": view.form["filter"], "dialect": view.form.get("dialect", SQL)}
+        said["filter"], dialect = view.form["filter"], view.form.get("dialect", SQL)
+        said |= {} if dialect == SQL else {"dialect": dialect}
     for name in texts:
         if view.form.get(name, "").strip():
             said[name] = view.form[name].strip()

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from headgate.console.applying import make, requests_of
 from headgate.console.draft import (
     MOST,
     Row,
     changes_graph,
     ids_of,
-    in_order,
     op_of,
     plan,
     read_row,
-    requests_of,
     told,
 )
 from headgate.console.trial import Question, Run
@@ -47,8 +46,6 @@ from headgate.service.security.keys import check_scope
 
 if TYPE_CHECKING:
     from starlette.responses import Response
-
-    from headgate.console.draft import Ask
 
 _PAGE = place_of("what-if")
 _KEPT = "what-if"
@@ -341,27 +338,16 @@ async def apply(view: View) -> Response:
             raise Conflict(f"what the draft changes is not as it was: {planned.refused[0].reason}")
     except HeadgateError as error:
         return _shown(view, UPSERT, {}, error)
-    back: list[Ask] = []
-    done, refused = 0, []
-    for ask in requests_of(planned, view.tenant.store, result.revisions):
-        try:
-            await view.ask(ask.operation, ask.path, ask.query, ask.body, ask.headers)
-        except HeadgateError as error:
-            refused.append(f"{ask.what}: {error}")
-            continue
-        done += 1
-        back += ask.back
-    requests = [each[:4] for each in in_order(back)]
-    undo = view.session.can_restore(f"the state before {_count(done)}", *requests) if requests else None
-    if refused:
-        view.tell(
-            f"{_count(done)} made, and {len(refused)} refused: {'; '.join(refused[:5])}",
-            good=False,
-            undo=undo,
-        )
+    made = await make(view, requests_of(planned, view.tenant.store, result.revisions))
+    before, undo = f"the state before {_count(made.done)}", None
+    if made.back:
+        undo = view.session.can_restore(before, *(each[:4] for each in made.back))
+    if made.refused:
+        said = f"{_count(made.done)} made, and {len(made.refused)} refused: {'; '.join(made.refused[:5])}"
+        view.tell(said, good=False, undo=undo)
         return view.went(_PAGE)
     state.rows, state.run = [], None
-    return view.went(_PAGE, f"{_count(done)} made", undo=undo)
+    return view.went(_PAGE, f"{_count(made.done)} made", undo=undo)
 
 
 def _count(number: int) -> str:
