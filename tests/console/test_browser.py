@@ -9,9 +9,11 @@ import pytest
 from headgate import Client
 from tests.console.browsing import PLACE, started, violations, window
 from tests.console.serving import Served, serving
+from tests.service.delivery.serving import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser, Page
 
@@ -29,6 +31,11 @@ PATHS = (
     "/console/events/new",
     "/console/events/1?subscription=cheap",
     "/console/events?find=none",
+    "/console/consumers",
+    "/console/consumers/app",
+    "/console/network",
+    "/console/settings",
+    "/console/settings/audit",
     "/console/nothing",
 )
 
@@ -112,6 +119,39 @@ def test_delete_and_undo(browser: Browser, served: Served) -> None:
     assert {name: before[name] for name in before if name not in {"revision", "statistics"}} == {
         name: after[name] for name in after if name not in {"revision", "statistics"}
     }
+
+
+def test_replay_a_dead_letter(browser: Browser, tmp_path: Path) -> None:
+    """A webhook fails, its dead letter appears, is replayed and gone; what is being written stays."""
+    endpoint = Endpoint(lambda _: 503)
+    with (
+        serving(tmp_path, private_webhooks=True, retry=0.001) as served,
+        window(browser, served.address) as page,
+    ):
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto("/console/consumers")
+        page.fill("#id", "hook")
+        page.fill("#new-url", endpoint.url)
+        page.fill("#new-attempts", "1")
+        page.click("button >> text=Create")
+        page.wait_for_selector("#secret >> text=whsec_")
+        page.click("text=I have it")
+        with Client(served.address) as client:
+            client.subscribe("h", "a = 1", consumer="hook")
+            client.publish({"id": "lost", "a": 1})
+        page.fill("#cursor", "0")
+        page.wait_for_selector("#live .badge.bad >> text=503")
+        assert page.input_value("#cursor") == "0"
+        endpoint.answer = lambda _: 200
+        page.click("button >> text=Send a test event")
+        page.wait_for_selector("#tested >> text=answered 200")
+        page.reload()
+        page.click("#dead-letters >> text=Replay all")
+        page.wait_for_selector("#messages >> text=tried again: 1")
+        page.wait_for_selector("#live .badge.good >> text=200")
+        page.reload()
+        assert "There are none" in page.inner_text("#dead-letters")
+    endpoint.close()
 
 
 def test_search_and_keyboard(browser: Browser, served: Served) -> None:
