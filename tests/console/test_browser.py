@@ -42,6 +42,7 @@ PATHS = (
     "/console/network",
     "/console/what-if?subscription=cheap",
     "/console/settings",
+    "/console/settings/audit",
     "/console/nothing",
 )
 

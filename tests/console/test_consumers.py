@@ -127,7 +127,7 @@ def test_a_webhook(served: Served, endpoint: Endpoint) -> None:
         seen = visitor.post(f"{place}/test", HX_Request="true")
         assert "The webhook answered 200" in seen.text
         seen = visitor.post(f"{place}/dead-letters", {"what": f"replay {first}"})
-        assert "1 dead letters are tried again" in seen.text
+        assert "dead letters that are tried again: 1" in seen.text
         until(lambda: len(letters()) == 2)
         visitor.post(f"{place}/dead-letters", {"what": "drop", f"letter-{third}": "on"})
         assert [each["cursor"] for each in letters()] == [second]
@@ -160,7 +160,7 @@ def test_delete_is_undone_with_subscriptions_and_secret(served: Served, endpoint
         assert visitor.post("/console/consumers/gone/delete").status == 409
         visitor.get("/console/consumers/gone")
         seen = visitor.post("/console/consumers/gone/delete", {"subscriptions": "delete"})
-        assert "consumer gone is deleted with 1 subscriptions" in seen.text
+        assert "consumer gone is deleted, with its subscriptions: 1" in seen.text
         assert visitor.get("/console/consumers/gone").status == 404
         (name,) = re.findall(r'name="what" value="([0-9a-f]+)"', seen.body)
         visitor.get("/console/consumers")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from headgate import AsyncClient
@@ -24,7 +26,14 @@ from tests.console.serving import serving
 from tests.network.worlds import world_of
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from pathlib import Path
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a thread: where a browser is open, this one has a loop already."""
+    with ThreadPoolExecutor(1) as one:
+        one.submit(asyncio.run, work).result(60)
 
 
 class Site:
@@ -65,17 +74,19 @@ def test_a_network_is_shown(tmp_path: Path) -> None:
         async with AsyncClient(way.address, key=way.key) as client:
             rows: list[Any] = [dict(event.data) for event in world.documents]
             await client.publish(rows)
+        end = time.monotonic() + 30
         while True:
             found = await Pictures(known).of()
             assert found.error is None
             assert found.network is not None
             if found.network.documents == len(rows) and not any(each.behind for each in found.network.sites):
                 break
+            assert time.monotonic() < end, found.network
             await asyncio.sleep(0.05)
         await deployment.close()
 
-    asyncio.run(publish())
     try:
+        run(publish())
         with serving(tmp_path / "console", Console(known)) as served:
             visitor = served.visitor()
             seen = visitor.get("/console/network")
@@ -135,4 +146,4 @@ def test_a_look_that_fails_is_told() -> None:
         assert [each.state for each in seen.network.sites] == ["does not answer"]
         pictures.close()
 
-    asyncio.run(look())
+    run(look())

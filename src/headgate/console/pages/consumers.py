@@ -278,14 +278,12 @@ async def letters(view: View) -> Response:
     if action == "replay":
         body = {} if cursors is None else {"cursors": [int(each) for each in cursors]}
         done = await view.ask("replay_dead_letters", {"id": identity}, body=body)
-        return view.went(
-            f"{back}#dead-letters", f"{done.replayed:,} dead letters are tried again, one after another"
-        )
+        return view.went(f"{back}#dead-letters", f"dead letters that are tried again: {done.replayed:,}")
     if action != "drop":
         raise Problem(f"{what!r} is nothing that is done with dead letters: replay or drop them", 422)
     query = None if cursors is None else {"cursors": ",".join(cursors)}
     gone = await view.ask("drop_dead_letters", {"id": identity}, query)
-    return view.went(f"{back}#dead-letters", f"{gone.dropped:,} dead letters are dropped")
+    return view.went(f"{back}#dead-letters", f"dead letters dropped: {gone.dropped:,}")
 
 
 @page("POST", "/console/consumers/{id}/delete")
@@ -304,7 +302,7 @@ async def delete(view: View) -> Response:
     await view.ask("delete_consumer", {"id": identity}, {"subscriptions": "delete"} if along else None)
     told = f"consumer {identity} is deleted"
     if along and found.subscriptions:
-        told += f" with {found.subscriptions:,} subscriptions"
+        told += f", with its subscriptions: {found.subscriptions:,}"
     if along and found.subscriptions > _RESTORED:
         return view.went(place_of("consumers"), told)
     return view.went(
