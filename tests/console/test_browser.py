@@ -29,6 +29,9 @@ PATHS = (
     "/console/events/new",
     "/console/events/1?subscription=cheap",
     "/console/events?find=none",
+    "/console/graph",
+    "/console/graph/new-node",
+    "/console/what-if?subscription=sport",
     "/console/nothing",
 )
 
@@ -207,3 +210,54 @@ def test_pages_are_accessible(browser: Browser, served: Served) -> None:
 def _settle(page: Page) -> None:
     """Wait until parts that are loaded later are there."""
     page.wait_for_selector(".htmx-request", state="detached")
+
+
+def test_an_event_goes_through_the_graph(browser: Browser, served: Served) -> None:
+    """The graph is drawn, the newest event is followed as it comes, and nodes are reached by keys."""
+    with Client(served.address) as client:
+        for name, body in {"pub": {}, "sport": {"filter": "topic = 'sport'"}, "shop": {}}.items():
+            client.ask("PUT", f"/v1/graph/nodes/{name}", body)
+        for source, target in (("pub", "sport"), ("sport", "shop")):
+            client.ask("PUT", "/v1/graph/edges", {"source": source, "target": target})
+    with window(browser, served.address) as page, Client(served.address) as client:
+        page.goto("/console/graph")
+        page.wait_for_selector(".drawing .node >> nth=2")
+        page.click("text=Follow the newest event, live")
+        page.wait_for_selector("[data-live-state] >> text=live")
+        client.publish({"id": "goes", "source": "pub", "topic": "sport"})
+        page.wait_for_selector("#way-summary >> text=it passed 2 nodes")
+        assert page.locator(".drawing .node.good").count() == 2
+        client.publish({"id": "stops", "source": "pub", "topic": "art"})
+        page.wait_for_selector("#stops-title + .step >> text=topic = 'sport'")
+        assert 'topic = "art"' in page.inner_text("#way-details")
+        assert (
+            page.locator(".drawing .node.bad").get_attribute("aria-label")
+            == "sport, 0 subscriptions, stopped"
+        )
+        page.click("[data-hold]")
+        page.locator(".drawing .node").first.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console/graph/nodes/sport")
+        page.fill("#filter", "topic = ")
+        page.wait_for_selector("#check mark")
+
+
+def test_what_if_is_tried_and_applied(browser: Browser, served: Served) -> None:
+    """Another filter is tried over the events that are kept, compared, applied, and undone."""
+    with Client(served.address) as client:
+        client.subscribe("tried", "price < 10", consumer="app")
+    with window(browser, served.address) as page:
+        page.goto("/console/what-if?subscription=tried")
+        page.fill("#filter", "price < 20")
+        page.click("button >> text=Add to the draft")
+        page.click("button >> text=Run it")
+        page.wait_for_selector("#result-title")
+        row = page.locator("#result tbody tr", has_text="tried").first
+        assert row.locator("td").nth(4).inner_text() == "+2"
+        page.click("button >> text=Apply the draft")
+        page.wait_for_selector("#messages >> text=1 change made")
+        page.click("#messages button >> text=Undo")
+        page.wait_for_selector("#messages >> text=is back")
+    with Client(served.address) as client:
+        assert client.subscription("tried")["filter"] == "price < 10"
