@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import platform
 import re
+import shutil
 import socket
 import sys
 import tempfile
@@ -289,4 +290,11 @@ def demo(
         "pipeline": str(outcome.file),
         "report": str(outcome.page),
     }
-    tell(result, summary_lines(outcome), as_json=as_json)
+    tell(result, [*summary_lines(outcome), f"see it live: {_called()} serve --demo"], as_json=as_json)
+
+
+def _called() -> str:
+    """Return how this program is called: by its name, where shells find it."""
+    if shutil.which("headgate") is not None:
+        return "headgate"
+    return os.path.relpath(sys.argv[0])

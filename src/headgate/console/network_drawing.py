@@ -20,7 +20,7 @@ _LONGEST = 18
 _WAYS = 12
 _SCALE = 620
 _LABEL = 150
-GOOD = "runs"
+GOOD, SILENT = "runs", "does not answer"
 LATE = 10
 """Documents that a site may be behind before it is told: some are always on their way."""
 
@@ -32,7 +32,7 @@ class Box(NamedTuple):
     label: str
     note: str
     kind: str
-    """A class of the drawing: source, good, bad or late."""
+    """A class of the drawing: source, good, bad, or late, which is one that waits or is behind."""
     title: str
     x: int
     y: int
@@ -73,6 +73,7 @@ def draw(
     rows: dict[int, list[SiteRow]] = {}
     for site in network.sites:
         rows.setdefault(column[site.name], []).append(site)
+    down = silent(network)
     tallest = max(map(len, rows.values()), default=1)
     order = {each: place for place, each in enumerate(sorted(rows))}
     height = tallest * (_HEIGHT + _DOWN)
@@ -81,9 +82,8 @@ def draw(
         x = _EDGE + order[level] * (_WIDTH + _ACROSS)
         begin = _TOP + (height - len(some) * (_HEIGHT + _DOWN)) // 2
         for place, site in enumerate(some):
-            boxes[site.name] = _box(
-                site, network.documents, x, begin + place * (_HEIGHT + _DOWN), source=level == 0
-            )
+            y = begin + place * (_HEIGHT + _DOWN)
+            boxes[site.name] = _box(site, down, x, y, source=level == 0)
     return Drawing(
         # Lines that lead back go around the last column.
         2 * _EDGE + len(rows) * (_WIDTH + _ACROSS) - _ACROSS // 2,
@@ -104,15 +104,27 @@ def _column(place: int, site: SiteRow, levels: Mapping[str, float]) -> int:
     return max(1, round(mean))
 
 
-def _box(site: SiteRow, last: int, x: int, y: int, *, source: bool) -> Box:
-    views = len(site.levels)
-    if site.state != GOOD:
+def silent(network: RunningNetwork) -> list[str]:
+    """List the sites that do not answer."""
+    return [site.name for site in network.sites if site.state == SILENT]
+
+
+def waits_for(site: SiteRow, down: Sequence[str]) -> str | None:
+    """Tell which site that does not answer another one has lost its link to."""
+    return next((name for name in down if site.state.startswith(f"{name}: ")), None)
+
+
+def _box(site: SiteRow, down: Sequence[str], x: int, y: int, *, source: bool) -> Box:
+    views, awaited = len(site.levels), waits_for(site, down)
+    if awaited is not None:
+        kind, note = "late", f"waits for {awaited}"
+    elif site.state != GOOD:
         kind, note = "bad", site.state
     elif site.behind > LATE:
         kind, note = "late", f"{site.behind:,} behind"
     else:
         kind, note = ("source" if source else "good"), f"{views:,} view{'' if views == 1 else 's'}"
-    title = f"{site.name}: {site.state}, {views:,} views, {site.behind:,} of {last:,} documents behind"
+    title = f"{site.name}: {site.state}, {views:,} views, {site.behind:,} documents behind"
     return Box(site.name, _short(site.name), _short(note, 22), kind, title, x, y)
 
 
@@ -124,7 +136,7 @@ def _lines(boxes: Mapping[str, Box], feeds: Mapping[str, Mapping[str, int]]) -> 
             if feeder not in boxes or name not in boxes:
                 continue
             one, other = boxes[feeder], boxes[name]
-            broken = "bad" in (one.kind, other.kind)
+            broken = "bad" in {one.kind, other.kind}
             title = f"{feeder} feeds {name}: {views:,} view{'' if views == 1 else 's'}"
             found.append(
                 Line(_path(one, other), round(1 + 3 * views / most, 1), "bad" if broken else "", title)

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.console.network_drawing import silent
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -88,9 +89,9 @@ class Pictures:
         for feeder, fed, views in found.feeds:
             told.setdefault(feeder, {})[fed] = views
         # Of a site that does not answer it is not known any more, and drawn as it was.
-        silent = {site.name for site in found.sites if site.state == "does not answer"}
+        down = silent(found)
         self.feeds = told | {
-            name: each for name, each in self.feeds.items() if name in silent and name not in told
+            name: each for name, each in self.feeds.items() if name in down and name not in told
         }
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Which subscriptions cost most: how often each is looked at, and what is checked then.
 
-The filters of a tenant, or as many as a survey takes, are tried over the last events, some hundreds at a
-time, in a thread. What was found is kept for a while.
+The filters of a tenant are tried over the last events, some hundreds at a time, in a thread. Of very many,
+the index says first which it checks most. What was found is kept for a while.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import random
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from headgate.backtest.checking import check_filters
 from headgate.contents.registry import contents_of, kind_of
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from headgate.service.tenant.tenant import Tenant
 
 MOST = 20_000
-"""Filters that a survey takes; of more, so many by chance."""
+"""Filters that a survey tries one by one."""
 EVENTS = 500
 """Events that they are tried over."""
 LISTED = 100
@@ -61,6 +63,8 @@ class Survey:
     ended: float | None = None
     refused: str | None = None
     """Why it could not be ended."""
+    by_chance: bool = False
+    """Whether those that were tried were chosen by chance."""
     found: list[Surveyed] = field(default_factory=list)
 
     def run(self, tenant: Tenant) -> None:
@@ -76,8 +80,9 @@ class Survey:
         events = last_events(tenant, EVENTS)
         self.events = len(events)
         numbers = tenant.names.present().tolist()
-        if len(numbers) > self.wanted:
-            numbers = sorted(random.sample(numbers, self.wanted))
+        if len(numbers) > MOST:
+            numbers = self._chosen(tenant, numbers, events)
+        self.wanted = len(numbers)
         for begin in range(0, len(numbers), _TOGETHER):
             some = [
                 each
@@ -88,6 +93,22 @@ class Survey:
             self.found.sort(key=lambda each: (-each.checks, each.id))
             del self.found[LISTED:]
             self.done = min(begin + _TOGETHER, len(numbers))
+
+    def _chosen(self, tenant: Tenant, numbers: list[int], events: list[Event]) -> list[int]:
+        """Choose among more filters than can be tried one by one: those that the index checks most, or some.
+
+        An index of ranks or in a graph does not count what it checks.
+        """
+        costs = [part.engine.backend.check_costs(events) for part in tenant.index.parts]
+        known = tenant.names.numbers
+        found: list[int] = []
+        for each in costs:
+            if each is None:
+                self.by_chance = True
+                return sorted(random.sample(numbers, MOST))
+            most = np.argsort(-each.work, kind="stable")[: 2 * LISTED]
+            found += [known[name] for name in map(each.ids.__getitem__, most.tolist()) if name in known]
+        return found
 
 
 def _surveyed(tenant: Tenant, some: list[Stored], events: list[Event]) -> list[Surveyed]:

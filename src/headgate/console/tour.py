@@ -36,6 +36,7 @@ _LOG = logging.getLogger("headgate.console")
 MARK = ".headgate-tour"
 """What stands in a directory that a tour has made."""
 RATE = 20.0
+CAMPAIGNS = 4_000
 _AT_ONCE = 500
 """Events that are published together, at most."""
 _MADE = 2_000
@@ -44,7 +45,7 @@ _PAUSE = 0.05
 """Seconds between two looks at how many events are due."""
 _BUSY = 1.0
 """Seconds of patience with a service that takes no events now."""
-_PULLED = 2.0
+_PULLED = 1.0
 """Seconds between two pulls of the consumer that pulls."""
 
 
@@ -69,8 +70,9 @@ def check_place(data: Path) -> None:
 class Tour:
     """Fills a service, and publishes to it."""
 
-    def __init__(self, rate: float = RATE) -> None:
+    def __init__(self, rate: float = RATE, campaigns: int = CAMPAIGNS) -> None:
         self._rate = rate
+        self._campaigns = campaigns
         self._closed = socket.socket()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -117,7 +119,7 @@ class Tour:
         for edge in workload.edges():
             await _ask(server, "put_edge", body=edge)
         await _ask(server, "put_consumer", {"id": workload.CALLED}, body=hook)
-        wanted = await asyncio.to_thread(workload.subscriptions)
+        wanted = await asyncio.to_thread(workload.subscriptions, self._campaigns)
         rows = [(line, str(each.id), each) for line, each in enumerate(wanted, 1)]
         _, refused = await tenant.import_(rows, [noted("", "import subscriptions", "of the demo")])
         if refused:

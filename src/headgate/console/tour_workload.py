@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SEED = 1
-CAMPAIGNS = 4_000
 LISTENING, PULLING, LAGGING, CALLED = "dashboard", "bidders", "archive", "partner-hook"
 """The consumers: one listens, one pulls and acknowledges, one never does, one has a closed webhook."""
 _PUBLISHERS = ("pub-news", "pub-sport", "pub-video", "pub-shop", "pub-games", "pub-travel")
@@ -85,7 +84,7 @@ def edges() -> list[EdgeBody]:
     return found
 
 
-def subscriptions(campaigns: int = CAMPAIGNS) -> list[SubscriptionBody]:
+def subscriptions(campaigns: int) -> list[SubscriptionBody]:
     """List all subscriptions."""
     rows = advertising.subscriptions(np.arange(campaigns), SEED)
     ids, filters = rows.column(0).to_pylist(), rows.column(1).to_pylist()

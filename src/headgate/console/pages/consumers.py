@@ -300,7 +300,7 @@ async def delete(view: View) -> Response:
     along = view.form.get("subscriptions") == "delete"
     if along and found.subscriptions <= _RESTORED:
         owned = view.tenant.store.subscriptions.page("", _RESTORED, consumer=identity)
-        back += [("put_subscription", {"id": each.id}, msgspec.to_builtins(each.said)) for each in owned]
+        back += [("replace_subscription", {"id": each.id}, msgspec.to_builtins(each.said)) for each in owned]
     await view.ask("delete_consumer", {"id": identity}, {"subscriptions": "delete"} if along else None)
     told = f"consumer {identity} is deleted"
     if along and found.subscriptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -318,6 +319,20 @@ class RankedIndex:
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not, clause by clause."""
         return self._moments.reading(lambda: self._state.content.explain(event, self._state.key(identity)))
+
+    def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[Any]:
+        """List the subscriptions that nearly matched, fewest failed clauses first; equal ones by rank."""
+
+        def ask() -> list[Any]:
+            state = self._state
+            content: Any = state.content
+            if not hasattr(content, "why_not"):
+                raise SubscriptionError("near misses are known of filters over records only")
+            found = content.why_not(event, limit, within)
+            rows = state.keys.rows(np.array([each.id for each in found], np.int64))
+            return [replace(each, id=state.rows.id(int(row))) for each, row in zip(found, rows, strict=True)]
+
+        return self._moments.reading(ask)
 
     def explain_rank(
         self,

@@ -189,8 +189,6 @@ def plain(found: Any) -> Any:
 
 def _nearest(tenant: Tenant, event: Event, most: int) -> Explanation:
     index: Any = tenant.index.alone.engine.index
-    # An index of ranks has one of filters inside.
-    index = index if hasattr(index, "why_not") else getattr(index, "content", index)
     if not hasattr(index, "why_not"):
         raise Problem("near misses are known of filters over records: ask about one `subscription`", 422)
     found = index.why_not(event, most, None)
