@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import re
+import socket
 import threading
 from contextlib import contextmanager
 from html import unescape
@@ -125,3 +127,37 @@ class Visitor:
             self.cookies[name] = value.strip('"')
         connection.close()
         return Seen(answer.status, answer.headers, text)
+
+
+@contextmanager
+def closed_port() -> Iterator[int]:
+    """Return a port of this machine at which nobody listens, and nobody else can begin to."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@contextmanager
+def answering() -> Iterator[tuple[int, threading.Event]]:
+    """Run an endpoint of webhooks that takes everything; says when it took something."""
+    taken = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+            taken.set()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1], taken
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(_PATIENCE)

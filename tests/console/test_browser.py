@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headgate import Client
+from headgate.service.security.keys import Keys
 from tests.console.browsing import PLACE, started, violations, window
-from tests.console.serving import Served, serving
-from tests.service.delivery.serving import Endpoint
+from tests.console.serving import Served, answering, closed_port, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,13 @@ PATHS = (
     "/console/events?find=none",
     "/console/consumers",
     "/console/consumers/app",
+    "/console/consumers/hook",
+    "/console/graph",
+    "/console/graph?event=6",
+    "/console/graph?node=papers",
+    "/console/graph/nodes/papers",
     "/console/network",
+    "/console/what-if?subscription=cheap",
     "/console/settings",
     "/console/settings/audit",
     "/console/nothing",
@@ -50,11 +57,23 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Return a server with some subscriptions and events."""
-    with serving(tmp_path_factory.mktemp("browser")) as found:
+    with serving(tmp_path_factory.mktemp("browser"), private_webhooks=True) as found:
         with Client(found.address) as client:
             client.subscribe("sport", "topic = 'sport'", consumer="app", score=3)
             client.subscribe("cheap", "price < 10", consumer="app", score=1)
             client.publish([{"id": f"e{n}", "topic": "sport", "price": 5 * n} for n in range(1, 6)])
+            for name, text in (("press", None), ("papers", "topic = 'sport'"), ("late", "hour > 20")):
+                client.ask("PUT", f"/v1/graph/nodes/{name}", {} if text is None else {"filter": text})
+            for target in ("papers", "late"):
+                client.ask("PUT", "/v1/graph/edges", {"source": "press", "target": target})
+            client.subscribe("reader", "price < 90", node="papers", consumer="app")
+            client.subscribe("sleeper", "price < 90", node="late", consumer="app")
+            client.publish({"id": "e6", "source": "press", "topic": "sport", "price": 60, "hour": 8})
+            with closed_port() as port:
+                hook = {"url": f"http://127.0.0.1:{port}/hook", "attempts": 1, "timeout": 1.0}
+                client.consumer("hook", **hook)
+                client.subscribe("called", "topic = 'hook'", consumer="hook")
+                client.publish({"id": "e7", "topic": "hook"})
         yield found
 
 
@@ -69,9 +88,9 @@ def test_subscribe_publish_and_see_it_arrive(browser: Browser, served: Served) -
         page.fill("#filter", "topic = 'sport' AND prize > 3")
         page.wait_for_selector("#check >> text=did you mean 'price'")
         page.fill("#filter", "topic = 'sport' AND price < 12")
-        page.wait_for_selector("#check >> text=2 of the last 5 events")
+        page.wait_for_selector("#check >> text=2 of the last 7 events")
         page.fill("#filter", "topic = 'art'")
-        page.wait_for_selector("#check >> text=0 of the last 5 events")
+        page.wait_for_selector("#check >> text=0 of the last 7 events")
         page.click("button.primary")
         page.wait_for_selector("h1 >> text=art-lover")
         now.goto("/console/now")
@@ -121,37 +140,95 @@ def test_delete_and_undo(browser: Browser, served: Served) -> None:
     }
 
 
-def test_replay_a_dead_letter(browser: Browser, tmp_path: Path) -> None:
-    """A webhook fails, its dead letter appears, is replayed and gone; what is being written stays."""
-    endpoint = Endpoint(lambda _: 503)
-    with (
-        serving(tmp_path, private_webhooks=True, retry=0.001) as served,
-        window(browser, served.address) as page,
-    ):
-        page.on("dialog", lambda dialog: dialog.accept())
-        page.goto("/console/consumers")
-        page.fill("#id", "hook")
-        page.fill("#new-url", endpoint.url)
-        page.fill("#new-attempts", "1")
-        page.click("button >> text=Create")
-        page.wait_for_selector("#secret >> text=whsec_")
-        page.click("text=I have it")
+def test_replay_a_dead_letter(browser: Browser, served: Served) -> None:
+    """A dead letter is replayed to an endpoint that answers now, and is one no more."""
+    with window(browser, served.address) as page, answering() as (port, taken):
+        page.goto("/console/consumers/hook")
+        page.wait_for_selector("text=Dead letters")
+        deadline = time.monotonic() + 20
+        while not page.locator("td button", has_text="Replay").count():
+            assert time.monotonic() < deadline
+            page.reload()
+        page.fill("[name=url]", f"http://127.0.0.1:{port}/hook")
+        page.locator("form", has=page.locator("[name=url]")).locator("button.primary").click()
+        page.wait_for_selector("#messages .callout")
+        page.locator("td button", has_text="Replay").first.click()
+        page.wait_for_selector("#messages .callout.good")
+        assert taken.wait(10)
+        while page.locator("td button", has_text="Replay").count():
+            assert time.monotonic() < deadline
+            page.reload()
+
+
+def test_graph_is_drawn_with_an_events_way(browser: Browser, served: Served) -> None:
+    """Nodes are drawn; an event's way is marked, and the clause that stopped it stands below."""
+    with window(browser, served.address) as page:
+        page.goto("/console/graph?event=6")
+        page.wait_for_selector(".drawing svg .node")
+        assert page.locator(".drawing svg .node").count() == 3
+        assert page.locator(".drawing svg .node.good").count() == 1
+        assert page.locator(".drawing svg .node.bad").count() == 1
+        assert "hour > 20" in page.inner_text("#content")
+        assert "hour = 8" in page.inner_text("#content")
+        page.locator(".drawing svg .node.bad").focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/console/graph/nodes/late")
+
+
+def test_what_if_is_tried_and_applied(browser: Browser, served: Served) -> None:
+    """A changed filter is tried over the events that are kept, compared, applied, and undone."""
+    with Client(served.address) as client:
+        client.subscribe("tried", "price < 10 AND topic = 'sport'", consumer="app")
+    with window(browser, served.address) as page:
+        page.goto("/console/what-if?subscription=tried")
+        page.fill("#filter", "price < 22 AND topic = 'sport'")
+        page.click("button >> text=Add to the draft")
+        page.click("button >> text=Run it")
+        page.wait_for_selector("#result-title")
+        row = page.locator("#result tr", has_text="tried").first.inner_text()
+        assert [each.strip() for each in row.split("\t")[:6]][2:] == ["1", "4", "+3", "0"]
+        page.click("button >> text=Apply the draft")
+        page.wait_for_selector("#messages .callout.good")
         with Client(served.address) as client:
-            client.subscribe("h", "a = 1", consumer="hook")
-            client.publish({"id": "lost", "a": 1})
-        page.fill("#cursor", "0")
-        page.wait_for_selector("#live .badge.bad >> text=503")
-        assert page.input_value("#cursor") == "0"
-        endpoint.answer = lambda _: 200
-        page.click("button >> text=Send a test event")
-        page.wait_for_selector("#tested >> text=answered 200")
-        page.reload()
-        page.click("#dead-letters >> text=Replay all")
-        page.wait_for_selector("#messages >> text=tried again: 1")
-        page.wait_for_selector("#live .badge.good >> text=200")
-        page.reload()
-        assert "There are none" in page.inner_text("#dead-letters")
-    endpoint.close()
+            assert client.subscription("tried")["filter"] == "price < 22 AND topic = 'sport'"
+        page.click("#messages button >> text=Undo")
+        page.wait_for_selector("#messages >> text=is back")
+        with Client(served.address) as client:
+            assert client.subscription("tried")["filter"] == "price < 10 AND topic = 'sport'"
+
+
+def test_two_tenants_in_two_windows(browser: Browser, tmp_path: Path) -> None:
+    """Signing in with a wrong key is refused in words; two tenants see their own, live."""
+    keys = Keys(tmp_path)
+    one, two = (keys.add(name, ["admin"])[1] for name in ("one", "two"))
+    keys.close()
+    (tmp_path / "format").write_text("headgate service data, format 1\n")
+    with (
+        serving(tmp_path) as served,
+        window(browser, served.address) as first,
+        window(browser, served.address) as second,
+    ):
+        for page, key in ((first, one), (second, two)):
+            page.goto("/console/now")
+            page.fill("#key", key[:-1])
+            page.click("button.primary")
+            page.wait_for_selector("#refused >> text=the key is not known here")
+            assert violations(page) == []
+            page.fill("#key", key)
+            page.click("button.primary")
+            page.wait_for_selector("[data-live-state] >> text=live")
+            assert key not in page.content()
+            assert key not in page.url
+        with Client(served.address, key=one) as client:
+            client.publish({"id": "for one", "n": 1})
+        first.wait_for_selector("[data-live-rows] >> text=for one")
+        second.goto("/console/events")
+        assert "for one" not in second.inner_text("body")
+        second.click("button >> text=Sign out")
+        second.wait_for_selector("#key")
+        second.goto("/console/events")
+        second.wait_for_selector("#key")
+        assert not second.evaluate("document.cookie")
 
 
 def test_search_and_keyboard(browser: Browser, served: Served) -> None:
@@ -162,7 +239,7 @@ def test_search_and_keyboard(browser: Browser, served: Served) -> None:
         page.keyboard.press("s")
         page.wait_for_url("**/console/subscriptions")
         page.keyboard.press("/")
-        page.keyboard.type("price")
+        page.keyboard.type("chea")
         page.wait_for_selector("#list tbody tr:only-child")
         page.keyboard.press("Escape")
         page.locator("#search").blur()

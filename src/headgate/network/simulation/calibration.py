@@ -9,7 +9,6 @@ measured by itself, and given.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,7 +52,7 @@ def calibrate(parts: Sequence[Observed], costs: Costs) -> Costs:
     best = (math.inf, costs)
     for _ in range(_ROUNDS):
         tried = [
-            replace(costs, batch=batch, take=unit, keep=unit, send=unit)
+            costs._replace(batch=batch, take=unit, keep=unit, send=unit)
             for batch in _between(*batches)
             for unit in _between(*units)
         ]

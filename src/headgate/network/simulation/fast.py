@@ -11,20 +11,25 @@ everything that has arrived by then has been sent before, because a message take
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headgate.core.jit import inner, kernel
 from headgate.errors import NetworkError
-from headgate.network.simulation.model import SOURCE, Times
+from headgate.network.simulation.model import SOURCE, Costs, Times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.network.simulation.model import Floats, Ints, Prices, Scene
+    from headgate.network.simulation.model import Floats, Ints, Scene
 
 MOST_INPUTS = 255
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("delay", "speed", "published", "document_bytes"), np.float64),
+    "result_bytes": np.float32,
+}
+"""Of what the kernel reads; all else are whole numbers."""
 
 
 class Totals(NamedTuple):
@@ -118,24 +123,10 @@ def _run(scene: Scene, there: Floats) -> Totals:
     layout, traffic, machines = scene.layout, scene.traffic, scene.machines
     if len(layout.inputs) and int(np.diff(layout.input_offsets).max()) > MOST_INPUTS:
         raise NetworkError(f"a view has more than {MOST_INPUTS} inputs, which is not simulated")
+    # The fields of these have the names of those that the kernel reads.
+    parts = {**layout._asdict(), **machines._asdict(), **scene.links._asdict(), **traffic._asdict()}
     given = _Input(
-        np.ascontiguousarray(layout.station, np.int64),
-        np.ascontiguousarray(layout.input_offsets, np.int64),
-        np.ascontiguousarray(layout.inputs, np.int64),
-        np.ascontiguousarray(layout.fed, np.int64),
-        np.ascontiguousarray(layout.feed_offsets, np.int64),
-        np.ascontiguousarray(layout.feed_view, np.int64),
-        np.ascontiguousarray(layout.feed_station, np.int64),
-        np.ascontiguousarray(layout.target_offsets, np.int64),
-        np.ascontiguousarray(layout.targets, np.int64),
-        np.ascontiguousarray(machines.city, np.int64),
-        np.ascontiguousarray(machines.machine, np.int64),
-        np.ascontiguousarray(scene.links.delay, np.float64),
-        np.ascontiguousarray(scene.links.speed, np.float64),
-        np.ascontiguousarray(traffic.published, np.float64),
-        np.ascontiguousarray(traffic.kind, np.int64),
-        np.ascontiguousarray(traffic.document_bytes, np.float64),
-        np.ascontiguousarray(traffic.result_bytes, np.float32),
+        *(np.ascontiguousarray(parts[name], _TYPES.get(name, np.int64)) for name in _Input._fields)
     )
     documents, views = len(traffic.published), layout.views
     out = _Output(
@@ -155,7 +146,7 @@ def _run(scene: Scene, there: Floats) -> Totals:
     messages, batches, end = _simulate(
         given,
         out,
-        scene.costs.prices(),
+        Costs(*map(float, scene.costs)),
         np.array(machines.cores, np.int64),
         scene.together,
         scene.documents_together,
@@ -204,6 +195,16 @@ def _down(times: Floats, tags: Ints, first: int, size: int) -> None:
     tags[first + place] = tag
 
 
+@inner
+def _wider(array: NDArray[Any], room: int) -> NDArray[Any]:
+    """Return an array with room for so many, at least twice as long as before if it has not."""
+    if room <= len(array):
+        return array
+    wider = np.empty(max(room, 2 * len(array)), array.dtype)
+    wider[: len(array)] = array
+    return wider
+
+
 _IDLE, _WAITS, _BUSY = 0, 1, 2
 _FREE, _READY = 0, 1
 
@@ -212,7 +213,7 @@ _FREE, _READY = 0, 1
 def _simulate(
     given: _Input,
     out: _Output,
-    prices: Prices,
+    prices: Costs,
     cores: Ints,
     together: int,
     documents_together: int,
@@ -272,9 +273,7 @@ def _simulate(
                 at = times[first[station]]
             if at < np.inf:
                 ready_at[station] = max(at, now)
-                if events + 1 >= len(event_times):
-                    event_times = np.concatenate((event_times, np.empty_like(event_times)))
-                    event_tags = np.concatenate((event_tags, np.empty_like(event_tags)))
+                event_times, event_tags = _wider(event_times, events + 2), _wider(event_tags, events + 2)
                 _up(event_times, event_tags, 0, events, ready_at[station], _READY * stations + station)
                 events += 1
         else:
@@ -309,10 +308,8 @@ def _simulate(
             ):
                 kind = given.kind[document]
                 now += prices.match + prices.match_byte * given.document_bytes[kind]
-                if results + len(given.fed) > len(result_view):
-                    more = np.empty(results + len(given.fed), np.int64)
-                    result_document = np.concatenate((result_document, more))
-                    result_view = np.concatenate((result_view, more))
+                result_document = _wider(result_document, results + len(given.fed))
+                result_view = _wider(result_view, results + len(given.fed))
                 for place in range(len(given.fed)):
                     view = given.fed[place]
                     large = float(given.result_bytes[kind, view])
@@ -357,18 +354,14 @@ def _simulate(
                                 now += prices.join + prices.join_byte * large
                         if given.result_bytes[kind, target] < 0:
                             continue
-                        if results == len(result_view):
-                            result_document = np.concatenate(
-                                (result_document, np.empty_like(result_document))
-                            )
-                            result_view = np.concatenate((result_view, np.empty_like(result_view)))
+                        result_document = _wider(result_document, results + 1)
+                        result_view = _wider(result_view, results + 1)
                         result_document[results] = about
                         result_view[results] = target
                         results += 1
                         own = given.feed_offsets[target]
                         if own < given.feed_offsets[target + 1] and given.feed_station[own] == station:
-                            if lefts == len(left):
-                                left = np.concatenate((left, np.empty_like(left)))
+                            left = _wider(left, lefts + 1)
                             left[lefts] = own
                             lefts += 1
             messages += taken
@@ -415,10 +408,8 @@ def _simulate(
                 link_free[station] = max(link_free[station], now) + large / given.speed[here, far]
                 at = link_free[station] + given.delay[here, far]
                 if size[other] == room[other]:
-                    if pool + 2 * room[other] > len(times):
-                        more = np.empty(len(times) + 2 * room[other])
-                        times = np.concatenate((times, more))
-                        tags = np.concatenate((tags, np.empty(len(more), np.int64)))
+                    times = _wider(times, pool + 2 * room[other])
+                    tags = _wider(tags, pool + 2 * room[other])
                     begin_old = first[other]
                     times[pool : pool + size[other]] = times[begin_old : begin_old + size[other]]
                     tags[pool : pool + size[other]] = tags[begin_old : begin_old + size[other]]
@@ -429,15 +420,11 @@ def _simulate(
                 size[other] += 1
                 if state[other] == _IDLE and at < ready_at[other]:
                     ready_at[other] = at
-                    if events + 1 >= len(event_times):
-                        event_times = np.concatenate((event_times, np.empty_like(event_times)))
-                        event_tags = np.concatenate((event_tags, np.empty_like(event_tags)))
+                    event_times, event_tags = _wider(event_times, events + 2), _wider(event_tags, events + 2)
                     _up(event_times, event_tags, 0, events, at, _READY * stations + other)
                     events += 1
         out.busy[station] += now - begun
-        if events + 1 >= len(event_times):
-            event_times = np.concatenate((event_times, np.empty_like(event_times)))
-            event_tags = np.concatenate((event_tags, np.empty_like(event_tags)))
+        event_times, event_tags = _wider(event_times, events + 2), _wider(event_tags, events + 2)
         _up(event_times, event_tags, 0, events, now, _FREE * stations + station)
         events += 1
     return messages, batches, end

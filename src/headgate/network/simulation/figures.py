@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -74,7 +73,7 @@ def slowed_to(scene: Scene, mean: float, least: float) -> Costs:
 
     def costs(factor: float) -> Costs:
         found = scene.costs.scaled(factor)
-        return replace(found, batch=max(0.0, least - float(scene.links.delay.min()) - found.take))
+        return found._replace(batch=max(0.0, least - float(scene.links.delay.min()) - found.take))
 
     low, high = 0.0, 1.0
     while totals(scene._replace(costs=costs(high))).mean < mean and high < _SLOWEST:

@@ -23,7 +23,6 @@ Times are seconds, sizes bytes. Every message takes some time, so what happens a
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,28 +43,7 @@ NOTHING = -1.0
 """The size of what a view gives for a document that it gives nothing for."""
 
 
-class Prices(NamedTuple):
-    """What kernels read of `Costs`."""
-
-    match: float
-    match_byte: float
-    compute: float
-    compute_byte: float
-    batch: float
-    take: float
-    take_byte: float
-    select: float
-    select_byte: float
-    join: float
-    join_byte: float
-    keep: float
-    keep_byte: float
-    send: float
-    send_byte: float
-
-
-@dataclass(frozen=True)
-class Costs:
+class Costs(NamedTuple):
     """Seconds that things take on a core; those that end in `_byte` for each byte.
 
     The defaults were measured: docs/algorithms/network.md says how.
@@ -87,22 +65,15 @@ class Costs:
     send: float = 5e-5
     send_byte: float = 0.0
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         """Refuse what cannot be."""
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name, value in self._asdict().items():
             if not (isinstance(value, (int, float)) and math.isfinite(value) and value >= 0):
-                raise NetworkError(
-                    f"the cost {field.name} is {value!r}: it is a number of seconds, 0 or more"
-                )
-
-    def prices(self) -> Prices:
-        """Return them for kernels."""
-        return Prices(**{name: float(value) for name, value in asdict(self).items()})
+                raise NetworkError(f"the cost {name} is {value!r}: it is a number of seconds, 0 or more")
 
     def scaled(self, factor: float) -> Costs:
         """Return the costs of machines that are so many times slower."""
-        return Costs(**{name: factor * value for name, value in asdict(self).items()})
+        return Costs(*(factor * value for value in self))
 
 
 class Links(NamedTuple):
@@ -216,6 +187,7 @@ class Scene(NamedTuple):
     def check(self) -> None:
         """Refuse what does not fit together."""
         layout, traffic = self.layout, self.traffic
+        self.costs.check()
         self.links.check()
         if len(self.machines.city) != layout.stations:
             raise NetworkError(

@@ -72,7 +72,7 @@ class _Simulation:
 
     def start(self, station: int, now: float) -> None:
         """Work off a batch."""
-        scene, prices = self.scene, self.scene.costs.prices()
+        scene, prices = self.scene, self.scene.costs
         arrived = sorted(self.arrived[station])
         most = scene.documents_together if station == SOURCE else scene.together
         batch, self.arrived[station] = arrived[:most], arrived[most:]
@@ -107,7 +107,7 @@ class _Simulation:
 
     def evaluate(self, document: int, feed: int, now: float, results: list[tuple[int, int]]) -> float:
         """Give what came to the views that take it, and what that leads to here to others."""
-        layout, prices = self.scene.layout, self.scene.costs.prices()
+        layout, prices = self.scene.layout, self.scene.costs
         left = deque([feed])
         while left:
             feed = left.popleft()
