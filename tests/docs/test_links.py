@@ -57,7 +57,7 @@ def test_links(page: Path) -> None:
             continue
         path, _, place = target.partition("#")
         other = (page.parent / path).resolve() if path else page
-        assert other.exists(), f"{page.name} links to {target}, which does not exist"
+        assert other.is_file(), f"{page.name} links to {target}, which is no file"
         if place:
             assert place in anchors(other), f"{page.name} links to {target}, and there is no such heading"
 

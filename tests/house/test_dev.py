@@ -49,7 +49,7 @@ def test_unknown_command_is_one_line_and_exit_code_2() -> None:
     assert done.stdout == ""
     assert done.stderr == (
         "./dev: unknown command 'dmeo'; it is one of "
-        "demo, test, nightly, setup, wheel, docs, signatures, lock\n"
+        "demo, test, nightly, setup, wheel, docs, tables, signatures, lock\n"
     )
 
 
@@ -69,7 +69,7 @@ def test_ci_runs_the_same_checks() -> None:
     assert script.read_text("utf-8").splitlines()[-1] == "exec ./dev test"
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, "docs"])
 def test_every_pin_has_hashes_and_no_place(lock: str) -> None:
     text = (ROOT / "requirements" / f"{lock}.lock").read_text("utf-8")
     blocks = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)
@@ -91,6 +91,9 @@ def test_direct_dependencies_are_locked() -> None:
     assert direct <= pins("run")
     assert java == pins("java")
     assert names(groups["build"]) <= pins("build")
+    assert names(groups["docs"]) <= pins("docs")
+    # Who runs or tests Headgate does not pay for the site.
+    assert not names(groups["docs"]) & pins("dev")
     assert direct | java | names(groups["dev"]) | names(groups["build"]) <= pins("dev")
 
 

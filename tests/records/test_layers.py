@@ -56,6 +56,14 @@ def right(texts: Sequence[str], event: Event, removed: NDArray[np.uint8]) -> lis
     ]
 
 
+def by_events(view: LateView, events: Sequence[Event], removed: NDArray[np.uint8]) -> list[list[int]]:
+    found: list[list[int]] = [[] for _ in events]
+    for part in view.match_events(events, removed):
+        for event, place in zip(part.events.tolist(), part.filters.tolist(), strict=True):
+            found[event].append(place)
+    return found
+
+
 def by_columns(view: LateView, events: Sequence[Event], removed: NDArray[np.uint8]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in events]
     for part in view.match_columns(EventColumns([event.attributes for event in events]), removed):
@@ -76,6 +84,8 @@ def test_layers_agree_with_the_reference(rng: random.Random, short: int) -> None
         late.add(compile_filter(text))
         if rng.random() < 0.2:
             late.settle()
+        if rng.random() < 0.1:
+            late.note(layers.ASKED)
         if rng.random() < 0.2:
             event, view = rng.choice(events), late.view()
             wanted = right(texts[: number + 1], event, removed)
@@ -85,7 +95,11 @@ def test_layers_agree_with_the_reference(rng: random.Random, short: int) -> None
         assert [part.first for part in view.parts] == np.cumsum(
             [0, *(part.filters for part in view.parts[:-1])]
         ).tolist()
-        assert by_columns(view, events, removed) == [right(texts, event, removed) for event in events]
+        wanted_of = [right(texts, event, removed) for event in events]
+        assert by_columns(view, events, removed) == wanted_of
+        assert by_events(view, events, removed) == wanted_of
+        late.settle()
+        late.note(layers.ASKED)
         late.settle()
     keep = removed[: rng.randrange(len(texts) + 1)] == 0
     kept = [text for text, here in zip(texts, keep, strict=False) if here]
@@ -107,6 +121,34 @@ def test_few_layers_each_much_larger_than_the_next() -> None:
     assert last.filters <= 4
     assert all(large > layers.RATIO * small for large, small in itertools.pairwise(sizes))
     assert len(sizes) <= 4
+
+
+def test_what_is_asked_often_becomes_one_layer() -> None:
+    late = Layers(by_filters, short=40)
+    sizes = []
+    for number in range(60):
+        late.add(compile_filter(f"a = {number}"))
+        if number in {40, 42, 50}:
+            late.settle()
+            # All but the last event leaves it as it is.
+            late.note(layers.ASKED - 1)
+            sizes.append([part.filters for part in late.view().parts])
+            late.note(1)
+            late.settle()
+            sizes.append([part.filters for part in late.view().parts])
+    assert sizes == [[40, 1], [40, 1, 0], [40, 1, 2], [40, 3, 0], [40, 3, 8], [51, 0]]
+    view = late.view()
+    assert [part.filters for part in view.parts] == [51, 9]
+    late.note(layers.ASKED)
+    late.settle()
+    assert [part.filters for part in late.view().parts] == [51, 9, 0]
+    late.note(60 * layers.MERGED)
+    late.settle()
+    assert [part.filters for part in late.view().parts] == [60, 0]
+    late.note(10**9)
+    late.settle()
+    assert [part.filters for part in late.view().parts] == [60, 0]
+    assert late.view().match_one(Event(0, {"a": 59}), np.zeros(60, np.uint8)).tolist() == [59]
 
 
 def test_views_stand_still_while_layers_come() -> None:

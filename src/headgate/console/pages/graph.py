@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from headgate.console.asking import Asked
     from headgate.service.api.tracing import GraphPart, TraceAnswer
 
-DRAWN = 200
+DRAWN = 120
 """Nodes that are drawn at most: layers of more cannot be read, and take a browser long."""
-_EDGES = 600
+_EDGES = 240
 """Edges that are drawn at most."""
 _FOUND = 50
 NEWEST = "newest"
@@ -119,7 +119,17 @@ def _seen(view: View, part: GraphPart, way: TraceAnswer | None, *, whole: bool) 
         link["state"] = over[ends].state if ends in over else ""
     if len(links) > _EDGES:
         cut = f"{cut or 'all nodes'}, and {_EDGES:,} of the {len(links):,} edges between them"
-    drawing = {"nodes": [_drawn(each) for each in rows], "edges": links[:_EDGES]}
+    lines = [
+        {
+            "source": each["source"],
+            "target": each["target"],
+            "state": each["state"],
+            "filter": bool(each["filter"]),
+        }
+        for each in links[:_EDGES]
+    ]
+    chosen = view.query.get("node") or (way.source if way is not None else None)
+    drawing = {"nodes": [_drawn(each) for each in rows], "edges": lines, "chosen": chosen}
     # Inside a script's text: no tag can end it.
     packed = msgspec.json.encode(drawing).decode().replace("<", "\\u003c")
     stops: list[Any] = [] if way is None else [*way.nodes, *way.edges]

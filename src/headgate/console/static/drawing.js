@@ -77,11 +77,18 @@
       this.links = data.edges;
       this.box.replaceChildren(this.svg);
       this.fit();
+      this.reveal(this.nodes.get(data.chosen) || this.order[0]);
+    }
+    // Have a node in the middle of the box, without moving the page.
+    reveal(found) {
+      if (!found) return;
+      this.box.scrollLeft = found.place.x * this.zoom - this.box.clientWidth / 2;
+      this.box.scrollTop = found.place.y * this.zoom - this.box.clientHeight / 2;
     }
     mark(data) {
       for (const each of data.nodes) {
         const found = this.nodes.get(each.id);
-        found.link.setAttribute('class', `node ${classes[each.state] || ''}`);
+        found.link.setAttribute('class', `node ${classes[each.state] || ''}${each.id === data.chosen ? ' chosen' : ''}`);
         found.link.setAttribute('aria-label', told(each));
         found.link.setAttribute('href', each.href);
         found.title.textContent = told(each);

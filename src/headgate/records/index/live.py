@@ -28,7 +28,7 @@ from headgate.records.index.restoring import read_programs
 from headgate.records.names import USUAL, NameSettings
 from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.programs import concatenate, in_columns, take
-from headgate.records.tail.layers import Layers
+from headgate.records.tail.layers import ALONE, Layers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -298,16 +298,21 @@ class State(LiveState[Base, Layers]):
     def match(self, events: pa.RecordBatch | Sequence[Event]) -> Pairs:
         """Match a batch of events."""
         view, removed = self.tail.view(), self.tail_removed
-        found = self.base.match(self.base.encode(events), len(events))
         if not view.filters:
-            return found
-        columns = columns_of(events)
-        late = view.match_columns(columns, removed)
+            return self.base.match(self.base.encode(events), len(events))
+        if isinstance(events, pa.RecordBatch):
+            columns = columns_of(events)
+            found = self.base.match(encode(columns, self.base.built), len(events))
+            late = view.match_columns(columns, removed)
+        else:
+            found = self.base.match(self.base.encode(events), len(events))
+            late = view.match_events(events, removed)
+        self.tail.note(len(events))
         rows = np.concatenate([found.events, *(part.events for part in late)])
         behind = np.int32(len(self.base.ids))
         numbers = np.concatenate([found.filters, *(part.filters + behind for part in late)])
         # Rows of a batch fit into 16 bits as a rule, and numbers so small are sorted by their digits.
-        small = rows.astype(np.uint16) if columns.count < 1 << 16 else rows
+        small = rows.astype(np.uint16) if len(events) < 1 << 16 else rows
         order = np.argsort(small, kind="stable")
         return Pairs(rows[order], numbers[order])
 
@@ -318,6 +323,7 @@ class State(LiveState[Base, Layers]):
         ids = base.listed(base.match_one(event)) if len(base.ids) else []
         if view.filters:
             places = view.match_one(event, removed)
+            self.tail.note(ALONE)
             ids.extend(self.tail_ids[place] for place in places.tolist())
             ids.sort()
         return ids

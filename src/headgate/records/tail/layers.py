@@ -7,6 +7,9 @@ A tail that has grown to `SHORT` filters is sealed, and another is opened. Aside
 and the layers before it that are not much larger become one layer, which takes their place. So there are few
 layers, each much larger than the one behind it, and a filter is built into a layer a few times at most.
 
+An event costs more in a tail than in a layer. So one that was asked about so many events that a layer would
+have been worth its making is sealed as well, however short it is, and several layers become one in time.
+
 Places never change, and what is removed is told by who asks, so nobody need know what is a layer by now. A
 reader keeps to the view that it took: one reference, which is put in place last.
 """
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.index.build import build
 from headgate.records.index.matcher import Matcher, Pairs
@@ -25,11 +29,14 @@ from headgate.records.programs.programs import Programs, concatenate, take
 from headgate.records.tail.tail import Tail
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.records.events.columns import Columns
+    from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
     from headgate.records.programs.program import Program
     from headgate.records.tail.tail import TailView
@@ -38,8 +45,17 @@ if TYPE_CHECKING:
 
 SHORT = 2048
 """Filters of a tail that is sealed."""
+ASKED = 3_000
+"""Events of a batch that a tail was asked about when it is sealed."""
+MERGED = 4
+"""Events of a batch, for each of their filters, that several layers were asked about when they become one."""
+ALONE = 15
+"""Events of a batch that one event by itself is as good as."""
 RATIO = 4
 """A layer is built anew with what comes behind it, unless it is more than this many times as large."""
+
+
+_NOTHING = np.zeros(0, np.uint8)
 
 
 class Layer(NamedTuple):
@@ -48,6 +64,8 @@ class Layer(NamedTuple):
     first: int
     programs: Programs
     matcher: Matcher
+    own: list[tuple[Removed, Removed]]
+    """What was last told of all that is removed, and of that what concerns these filters."""
 
     @property
     def filters(self) -> int:
@@ -61,14 +79,27 @@ class Layer(NamedTuple):
 
     def match_columns(self, columns: Columns, removed: Removed) -> Pairs:
         """Match a batch; gives places."""
-        encoded = encode(columns, self.matcher.built)
-        found = self.matcher.match(encoded, columns.count, removed[self.first : self.first + self.filters])
+        return self._match(encode(columns, self.matcher.built), columns.count, removed)
+
+    def match_events(self, events: Sequence[Event], removed: Removed) -> Pairs:
+        """Match events given as Python values; gives places."""
+        return self._match(self.matcher.encoder.encode(events), len(events), removed)
+
+    def _match(self, encoded: Events, count: int, removed: Removed) -> Pairs:
+        found = self.matcher.match(encoded, count, self._removed(removed))
         return Pairs(found.events, found.filters + np.int32(self.first))
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places."""
-        own = removed[self.first : self.first + self.filters]
-        return self.matcher.match_one(event, own) + np.int32(self.first)
+        return self.matcher.match_one(event, self._removed(removed)) + np.int32(self.first)
+
+    def _removed(self, removed: Removed) -> Removed:
+        """Return what concerns these filters, as the same array each time: matchers know it again."""
+        told, own = self.own[0]
+        if told is not removed:
+            own = removed[self.first : self.first + self.filters]
+            self.own[0] = removed, own
+        return own
 
     def kept(self, keep: NDArray[np.bool_]) -> Programs:
         """Return the kept ones of its first filters."""
@@ -101,6 +132,10 @@ class Loose(NamedTuple):
         counts, places = self.tail.match_columns(self.view, columns, columns.count, removed[self.first :])
         return Pairs(np.repeat(np.arange(columns.count), counts), places + np.int32(self.first))
 
+    def match_events(self, events: Sequence[Event], removed: Removed) -> Pairs:
+        """Match events given as Python values; gives places."""
+        return self.match_columns(columns_of(events), removed)
+
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places."""
         flat = event.attributes_as(self.tail.mark)
@@ -125,6 +160,10 @@ class LateView(NamedTuple):
     def match_columns(self, columns: Columns, removed: Removed) -> list[Pairs]:
         """Match a batch, part after part; removed[p] says that place p is passed over."""
         return [part.match_columns(columns, removed) for part in self.parts if part.filters]
+
+    def match_events(self, events: Sequence[Event], removed: Removed) -> list[Pairs]:
+        """Do the same for events given as Python values."""
+        return [part.match_events(events, removed) for part in self.parts if part.filters]
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places, rising."""
@@ -157,6 +196,7 @@ class Layers:
         # Of who puts a view in place: one that adds, and one that builds layers.
         self._placing = threading.Lock()
         self._aside: threading.Thread | None = None
+        self._asked = 0
         self._failure: BaseException | None = None
 
     def __len__(self) -> int:
@@ -174,8 +214,7 @@ class Layers:
             raise failure
         with self._placing:
             last = self._view.parts[-1]
-            aside = self._aside
-            if last.filters >= self._short and (aside is None or not aside.is_alive()):
+            if last.filters >= self._short and not self._busy:
                 last = self._seal()
             place = self._view.filters
             self._tail.add(program)
@@ -183,12 +222,37 @@ class Layers:
             self._view = LateView((*self._view.parts[:-1], last), place + 1)
         return place
 
-    def _seal(self) -> Loose:
-        """Open another tail, and have the one before made a layer; returns the new one."""
+    def note(self, events: int) -> None:
+        """Count events that were asked about; any thread may tell, and some events may get lost."""
+        view = self._view
+        loose, layers = view.parts[-1].filters > 0, len(view.parts) > 2
+        if not loose and not layers:
+            return
+        self._asked += events
+        if self._asked < (ASKED if loose else MERGED * view.filters) or self._busy:
+            return
+        if self._placing.acquire(blocking=False):
+            try:
+                if self._view is view and not self._busy:
+                    self._seal(together=not loose)
+            finally:
+                self._placing.release()
+
+    @property
+    def _busy(self) -> bool:
+        """Tell whether a layer is being built."""
+        return self._aside is not None and self._aside.is_alive()
+
+    def _seal(self, *, together: bool = False) -> Loose:
+        """Open another tail, and have the one before made a layer, all layers `together` or not.
+
+        Returns the new one.
+        """
+        self._asked = 0
         view, tail = self._view, Tail(self._mark)
         opened = Loose(view.filters, tail, tail.view())
         # It waits for the view that is put in place here.
-        aside = threading.Thread(target=self._index, name="headgate-layer", daemon=True)
+        aside = threading.Thread(target=self._index, args=(together,), name="headgate-layer", daemon=True)
         aside.start()
         self._tail, self._aside = tail, aside
         self._view = LateView((*view.parts, opened), view.filters)
@@ -206,14 +270,15 @@ class Layers:
         assert len(keep) <= view.filters
         return concatenate([part.kept(keep[part.first : part.first + part.filters]) for part in view.parts])
 
-    def _index(self) -> None:
+    def _index(self, together: bool) -> None:
         """Make a layer of what is sealed; changes nothing if that fails."""
         try:
             with self._placing:
                 sealed = self._view.parts[:-1]
-            some = sealed[_first_to_merge(sealed) :]
+            some = sealed[0 if together else _first_to_merge(sealed) :]
             programs = concatenate([part.kept(np.ones(part.filters, np.bool_)) for part in some])
-            layer = Layer(some[0].first, programs, Matcher(build(programs, self._weigh), self._mark))
+            matcher = Matcher(build(programs, self._weigh), self._mark)
+            layer = Layer(some[0].first, programs, matcher, [(_NOTHING, _NOTHING)])
             with self._placing:
                 before = sealed[: len(sealed) - len(some)]
                 self._view = LateView((*before, layer, *self._view.parts[len(sealed) :]), self._view.filters)
