@@ -4,17 +4,25 @@ The key is kept in the page's memory only. All that comes from the service is sh
 """
 
 STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem; }
-h2 { font-size: 1.1rem; margin: 1.5rem 0 .25rem; text-transform: capitalize; }
-details { border: 1px solid #8886; border-radius: .4rem; margin: .3rem 0; padding: .3rem .7rem; }
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; --ground: #f5f7f9; --panel: #fff;
+  --sunken: #eef1f4; --ink: #16202b; --soft: #526070; --line: #dce2e8; --strong: #7d8a98; --accent: #0e6a7e; }
+@media (prefers-color-scheme: dark) { :root { --ground: #0e141a; --panel: #161e26; --sunken: #1f2933;
+  --ink: #e5ebf1; --soft: #a3b1bf; --line: #2c3843; --strong: #71808f; --accent: #63c5d8; } }
+body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; background: var(--ground); color: var(--ink); }
+a { color: var(--accent); }
+h2 { font-size: 1.125rem; margin: 1.5rem 0 .25rem; text-transform: capitalize; }
+details { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; margin: .3rem 0;
+  padding: .4rem .8rem; }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 summary code { font-weight: 600; }
-label { display: block; margin: .4rem 0; }
-input, textarea, select { box-sizing: border-box; width: 100%; font: inherit; padding: .3rem; }
+label { display: block; margin: .4rem 0; color: var(--soft); }
+input, textarea, select, button { box-sizing: border-box; font: inherit; color: var(--ink);
+  padding: .3rem .5rem; background: var(--panel); border: 1px solid var(--strong); border-radius: 5px; }
+input, textarea, select { width: 100%; }
 textarea { font-family: ui-monospace, monospace; min-height: 7rem; }
-button { font: inherit; padding: .3rem 1.2rem; margin: .4rem 0; }
-pre { background: #8882; border-radius: .4rem; overflow: auto; padding: .6rem; white-space: pre-wrap; }
+button { padding: .3rem 1.2rem; margin: .4rem 0; font-weight: 550; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+pre { background: var(--sunken); border-radius: 5px; overflow: auto; padding: .6rem; white-space: pre-wrap; }
 """
 
 SCRIPT = """
