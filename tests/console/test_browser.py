@@ -170,9 +170,20 @@ def test_graph_is_drawn_with_an_events_way(browser: Browser, served: Served) -> 
         assert page.locator(".drawing svg .node.bad").count() == 1
         assert "hour > 20" in page.inner_text("#content")
         assert "hour = 8" in page.inner_text("#content")
-        page.locator(".drawing svg .node.bad").focus()
+        page.click("text=Follow the newest event, live")
+        page.wait_for_selector("[data-live-state] >> text=live")
+        with Client(served.address) as client:
+            client.publish({"id": "stops", "source": "press", "topic": "art", "hour": 22, "price": 1})
+        page.wait_for_selector("#way-details >> text=topic = \"art\"")
+        stopped = page.locator(".drawing .node.bad")
+        assert (stopped.get_attribute("aria-label") or "").startswith("papers, 1 subscription")
+        page.click("[data-hold]")
+        page.locator(".drawing .node").first.focus()
+        page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/console/graph/nodes/late")
+        page.wait_for_url("**/console/graph/nodes/*")
+        page.fill("#filter", "topic = ")
+        page.wait_for_selector("#check mark")
 
 
 def test_what_if_is_tried_and_applied(browser: Browser, served: Served) -> None:

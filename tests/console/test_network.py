@@ -22,6 +22,7 @@ from headgate.service.running import Running
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.server import make_place
 from headgate.service.settings import ServiceSettings
+from tests.console.browsing import PLACE, started, violations, window
 from tests.console.serving import serving
 from tests.network.worlds import world_of
 
@@ -101,6 +102,11 @@ def test_a_network_is_shown(tmp_path: Path) -> None:
             assert "No view has a result of document 999" in visitor.get("/console/network?document=999").text
             assert all(each.key not in seen.body for each in known.values() if each.key)
             assert visitor.get("/console/network?document=x").status == 400
+            if PLACE is not None:
+                with started() as browser, window(browser, served.address) as page:
+                    page.goto("/console/network")
+                    assert page.locator("svg .node").count() == 4
+                    assert violations(page) == []
             sites["site1"].stop()
             seen = visitor.get("/console/network/live?document=998", HX_Request="true")
             assert "site1 : does not answer" in seen.text

@@ -23,7 +23,7 @@ API = {
     "Answers": ("headgate", ("Explanation", "Best")),
     "Boxes of intervals": ("headgate", ("BoxIndex", "Box", "Interval")),
     "RDF": ("headgate", ("Taxonomy", "Options")),
-    "Dissemination": ("headgate", ("Dissemination", "Network", "Settings")),
+    "Dissemination": ("headgate", ("Dissemination", "SavedPlan", "Settings")),
     "Clients of the service": ("headgate", ("Client", "AsyncClient")),
     "DataFrames": (
         "headgate.spark",

@@ -74,9 +74,11 @@ class History:
         self._before = now
         spent = [new - old for new, old in zip(now.times, before.times, strict=True)]
         cursors = [state.cursor for state in dispatcher.states.values()]
+        # A second that came late does not stand at the place of the one after it.
+        last = self.samples[-1].time if self.samples else 0
         self.samples.append(
             Sample(
-                int(time.time()),
+                max(last + 1, int(time.time())),
                 now.events - before.events,
                 now.matches - before.matches,
                 now.deliveries - before.deliveries,

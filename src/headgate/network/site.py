@@ -113,6 +113,9 @@ class Site:
         self._changing = asyncio.Lock()
         self._kept: dict[Id, int] = {}
         self._marked: dict[Id, int] = {}
+        """How far the log says that views have come, by results and marks."""
+        self._fed: set[Id] = set()
+        """The views that others take."""
         self._marked_at = 0.0
         self._pruned_at = time.monotonic()
         self._counts: dict[Id, int] = {}
@@ -159,6 +162,7 @@ class Site:
                 # Others take other things from here: nothing stops for that.
                 await self.tenant.write(keep(_SITE, msgspec.json.encode(given)))
                 self.assignment = given
+                self._fed = _fed(given)
                 return
             # Refused here, what cannot be computed changes nothing.
             checked = await asyncio.to_thread(Evaluation, given, {}, _taxonomy(given))
@@ -199,6 +203,8 @@ class Site:
                     f"{document}: take it from the source"
                 )
             first = document if first is None else min(first, document)
+            # Who comes after the last mark hears of it, too.
+            self._marked.pop(identity, None)
         store = self.tenant.store
         found = documents.first_after(store.database, 0 if first is None else first)
         last = self.tenant.position
@@ -267,6 +273,7 @@ class Site:
             made = await asyncio.to_thread(Evaluation, assignment, self._kept, taxonomy)
         made.begin(self._kept)
         self._evaluation = made
+        self._fed = _fed(assignment)
         self._marked = {}
         if assignment.documents is not None:
             published = await self._server.tenant(assignment.documents)
@@ -384,10 +391,22 @@ class Site:
         name = evaluation.site
         entries = [each._replace(path=[*each.path, [name, now - each.began]]).written() for each in results]
         reached = evaluation.reached
-        if time.monotonic() - self._marked_at > _MARKS and reached != self._marked:
-            upto = {view: at for view, at in reached.items() if self._marked.get(view) != at}
-            entries.append(Mark(upto).written())
-            self._marked, self._marked_at = reached, time.monotonic()
+        for each in results:
+            # A result says that there is nothing else up to its document.
+            self._marked[each.view] = each.document
+        if time.monotonic() - self._marked_at > _MARKS:
+            self._marked_at = time.monotonic()
+            upto = {
+                view: reached[view]
+                for view in self._fed
+                if self._marked.get(view, -1) < reached.get(view, -1)
+            }
+            if upto:
+                entries.append(Mark(upto).written())
+                self._marked |= upto
+            elif not entries and reached != self._kept:
+                await self.tenant.write(keep(_REACHED, _pairs(reached)))
+                self._kept = reached
         if not entries:
             return
         given = [each.document for each in results]
@@ -404,6 +423,11 @@ class Site:
         self._kept = reached
         for each in results:
             self._counts[each.view] = self._counts.get(each.view, 0) + 1
+
+
+def _fed(assignment: Assignment) -> set[Id]:
+    """List the views that others take."""
+    return {view for some in assignment.feeds.values() for view in some}
 
 
 def _pairs(reached: Mapping[Id, int]) -> bytes:

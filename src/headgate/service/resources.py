@@ -68,6 +68,11 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
         """Tell whether the filter is said as the CloudEvents Subscriptions API says it."""
         return self.filters is not None or self.source is not None or self.types is not None
 
+    @property
+    def expires_at(self) -> int | None:
+        """Return when it ends, in microseconds since 1970."""
+        return None if self.expires is None else int(self.expires.timestamp() * 1e6)
+
     def check(self) -> None:
         """Refuse what says its filter twice or not at all."""
         if self.filter is not None and self.cloudevents:

@@ -21,7 +21,7 @@
       legend: {show: false},
       scales: {y: {range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1]}},
       axes: [
-        {...axis, values: '{HH}:{mm}:{ss}', space: 90},
+        {...axis, values: '{HH}:{mm}:{ss}', space: 90, size: 26},
         {...axis, size: 54, values: (_, ticks) => ticks.map(each => shown(each))},
       ],
       series: [{}, ...names.map((name, number) => ({

@@ -31,10 +31,15 @@ RECENT = 4 << 20
 class Source(Protocol):
     """Where a hub's events come from: a tenant."""
 
-    names: Names
     store: Store
-    position: int
-    """The position of the last event that is on disk."""
+
+    @property
+    def names(self) -> Names:
+        """Return the ids and numbers of subscriptions."""
+
+    @property
+    def position(self) -> int:
+        """Return the position of the last event that is on disk."""
 
 
 class Hub:
