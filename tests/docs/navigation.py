@@ -29,7 +29,7 @@ API = {
         "headgate.spark",
         (
             "compile", "match", "top", "refused", "explain", "backtest", "what_if", "each_batch",
-            "write_parquet", "register_source", "Compiled", "Backtest", "WhatIf", "EachBatch",
+            "disseminate", "write_parquet", "register_source", "Compiled", "Backtest", "WhatIf", "EachBatch",
         ),
     ),
 }  # fmt: skip
