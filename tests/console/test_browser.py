@@ -174,7 +174,7 @@ def test_graph_is_drawn_with_an_events_way(browser: Browser, served: Served) -> 
         page.wait_for_selector("[data-live-state] >> text=live")
         with Client(served.address) as client:
             client.publish({"id": "stops", "source": "press", "topic": "art", "hour": 22, "price": 1})
-        page.wait_for_selector("#way-details >> text=topic = \"art\"")
+        page.wait_for_selector('#way-details >> text=topic = "art"')
         stopped = page.locator(".drawing .node.bad")
         assert (stopped.get_attribute("aria-label") or "").startswith("papers, 1 subscription")
         page.click("[data-hold]")
