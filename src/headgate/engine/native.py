@@ -16,7 +16,6 @@ from decimal import Decimal
 from typing import Any
 
 _USUAL = frozenset({type(None), bool, int, float, str, dt.datetime, dt.date})
-_NESTED = _USUAL | {dict, list}
 
 
 def native(value: Any) -> Any:
@@ -37,24 +36,21 @@ def native(value: Any) -> Any:
 
 def native_row(row: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return a mapping with values as Python has them; a dict of such is not copied."""
-    if type(row) is dict and _is_native(row):
+    if type(row) is dict and (_USUAL.issuperset(map(type, row.values())) or _is_native(row)):
         return row
     return {name: value if type(value) in _USUAL else native(value) for name, value in row.items()}
 
 
 def _is_native(row: dict[Any, Any]) -> bool:
     """Tell whether all values are as Python has them, also those in objects and lists."""
-    kinds = set(map(type, row.values()))
-    if kinds <= _USUAL:
-        return True
-    if not kinds <= _NESTED:
-        return False
     for value in row.values():
         kind = type(value)
+        if kind in _USUAL:
+            continue
         if kind is dict:
             if not _is_native(value):
                 return False
-        elif kind is list and not _USUAL.issuperset(map(type, value)):
+        elif kind is not list or not _USUAL.issuperset(map(type, value)):
             return False
     return True
 
