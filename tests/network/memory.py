@@ -36,6 +36,8 @@ class MemorySite:
         self.assignment: Assignment | None = None
         self.evaluation: Evaluation | None = None
         self.cursors: dict[str, int] = {}
+        self.told: dict[Id, int] = {}
+        """How far the log says that views have come."""
         self.alive = True
 
     def assign(self, assignment: Assignment) -> None:
@@ -51,6 +53,7 @@ class MemorySite:
         assert self.assignment is not None
         self.evaluation = Evaluation(self.assignment, self.reached, most_kept=self.network.most_kept)
         self.cursors = {}
+        self.told = {}
         self.replay()
 
     def replay(self) -> None:
@@ -68,6 +71,8 @@ class MemorySite:
         begins = {view.id: view.after for view in self.assignment.views}
         assert all(begins[view] <= document for view, document in wanted.items())
         first = min(wanted.values())
+        for view in wanted:
+            self.told.pop(view, None)
         late = [n for n, each in enumerate(self.log) if isinstance(each, Result) and each.document > first]
         return min(late, default=len(self.log))
 
@@ -98,13 +103,17 @@ class MemorySite:
         assert self.evaluation is not None
         if results:
             self.log += results
+            self.told |= {each.view: each.document for each in results}
             self.reached = self.evaluation.reached
 
     def mark(self) -> None:
-        """Keep a mark."""
+        """Keep a mark of what results do not tell."""
         assert self.evaluation is not None
         self.reached = self.evaluation.reached
-        self.log.append(Mark(self.reached))
+        upto = {view: at for view, at in self.reached.items() if self.told.get(view, -1) < at}
+        if upto:
+            self.log.append(Mark(upto))
+            self.told |= upto
 
 
 class MemoryNetwork:
@@ -183,7 +192,7 @@ class MemoryNetwork:
                 continue
             before = {name: len(site.log) for name, site in self.sites.items()}
             for site in self.sites.values():
-                if site.alive and site.evaluation is not None and site.reached != site.evaluation.reached:
+                if site.alive and site.evaluation is not None:
                     site.mark()
             if before == {name: len(site.log) for name, site in self.sites.items()}:
                 return

@@ -61,6 +61,8 @@ def test_all_get_what_the_documents_give(kind: str, seed: int) -> None:
             rng.choice(list(network.sites.values())).mark()
     network.drain()
     assert network.results() == direct(world)
+    # Everybody knows that this was all.
+    assert set(network.reached().values()) == {len(world.documents)}
     deep = {each.level for each in network.plan.placed()}
     assert len(deep) > 1
     # What was sent is what the plan says: the source feeds those that it feeds, and nobody else.

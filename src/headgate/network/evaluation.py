@@ -79,14 +79,14 @@ class _Target:
         # It gives nothing any more for those before.
         self.come(key, document - 1)
         if not self.wants(document):
-            self.heard[key] = max(self.heard[key], document)
+            self.come(key, document)
             return None
         kept = self._kept.get(document, {})
         if key in kept:
             return None
         if any(upto >= document and each not in kept for each, upto in self.heard.items() if each != key):
             # Another input has come past it, and gives nothing for it.
-            self.heard[key] = document
+            self.come(key, document)
             return None
         if len(kept) + 1 < len(self.heard):
             if not kept and len(self._kept) >= self._most:
@@ -201,14 +201,18 @@ class Evaluation:
         while left:
             key, result, packed = left.popleft()
             for target in self._uses.get(key, ()):
+                before = target.reached
                 complete = target.take(key, given.document, result)
-                if complete is None:
-                    continue
-                computed = target.compute(complete)
-                text = packed if computed is result else self.views.pack(computed)
+                computed = text = None
+                if complete is not None:
+                    computed = target.compute(complete)
+                    text = packed if computed is result else self.views.pack(computed)
                 if text is not None:
                     found.append(given._replace(view=target.view.id, packed=text))
                     left.append(((self.site, target.view.id), computed, text))
+                elif target.reached > before:
+                    # It gives nothing: views here that take it hear of that.
+                    self.come(self.site, {target.view.id: target.reached})
         return found
 
     def come(self, site: str, upto: Mapping[Id, int]) -> None:
