@@ -187,7 +187,7 @@ def _ask_service(place: Path, data: str = "data") -> object:
         dispatcher = server.dispatchers["default"]
         before = await dispatcher.pull(dispatcher.state("me"), dispatcher.state("me").cursor, 10, 1 << 20, 0)
         sent = sent_row({"id": "new", "price": 3})
-        found = await tenant.publish([sent.event], [sent.text])
+        found = await tenant.publish([sent.event], [sent.text], named=True)
         return [
             [key.note, sorted(key.scopes), tenant.quotas.subscriptions],
             [each.position for each in before.deliveries],

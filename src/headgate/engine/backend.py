@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.live import FrozenBase
+    from headgate.contents.live import FrozenBase, LiveState
     from headgate.contents.protocol import CheckCosts, Content, ContentRoom, Verdict
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
@@ -192,6 +192,13 @@ class Backend(ABC):
         self, events: Events
     ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
         """Find all matches as places among the ids of a base; None where they have no such places."""
+        del events
+        return None
+
+    def match_places(
+        self, events: Events
+    ) -> Iterator[tuple[LiveState[Any, Any], NDArray[np.int64], NDArray[Any]]] | None:
+        """Find all matches as places in a base and, behind these, a tail; None where there are no such."""
         del events
         return None
 

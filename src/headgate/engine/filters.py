@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.live import FrozenBase
+    from headgate.contents.live import FrozenBase, LiveState
     from headgate.contents.protocol import CheckCosts, Content
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
@@ -37,6 +37,13 @@ class PlainFilters(Backend):
     ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
         """Ask the index."""
         found = getattr(self.index, "match_numbers", None)
+        return None if found is None else found(events)
+
+    def match_places(
+        self, events: Events
+    ) -> Iterator[tuple[LiveState[Any, Any], NDArray[np.int64], NDArray[Any]]] | None:
+        """Ask the index."""
+        found = getattr(self.index, "match_places", None)
         return None if found is None else found(events)
 
     def check_costs(self, events: Events) -> CheckCosts | None:

@@ -273,6 +273,15 @@ class RecordIndex(LiveIndex[State]):
         base = state.base
         return ((base, found.events, found.filters) for _, _, found in _pairs(base, events, most))
 
+    def match_places(
+        self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
+    ) -> Iterator[tuple[State, NDArray[np.int64], NDArray[np.int32]]]:
+        """Do the same as places in a state: those of its base, and behind these those of its tail."""
+        state = self._state
+        for begin, end in self._steps(len(events), most):
+            found = state.match(slice_of(events, begin, end))
+            yield state, found.events + begin, found.filters
+
     def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
         """Do the same for ids that are whole numbers, as numbers."""
         state = self._state

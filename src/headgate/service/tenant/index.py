@@ -214,7 +214,7 @@ class Index:
         """Find matches as places in a base, to which numbers belong; None where there are no such places."""
         parts = self.engine.backend.match_numbers(events)
         if parts is None:
-            return None
+            return self._by_place_with_late(events, names)
         counts, found = np.zeros(len(events), np.int64), [NONE]
         for base, rows, places in parts:
             numbers = self._numbers_of(base, names)
@@ -222,6 +222,33 @@ class Index:
                 return None
             counts += np.bincount(rows, minlength=len(events))
             found.append(numbers[places])
+        return Matches(counts, np.concatenate(found), {})
+
+    def _by_place_with_late(self, events: Sequence[Event], names: Names) -> Matches | None:
+        """Do the same where there are late subscriptions beside the base."""
+        parts = self.engine.backend.match_places(events)
+        if parts is None:
+            return None
+        counts, found = np.zeros(len(events), np.int64), [NONE]
+        for state, rows, places in parts:
+            known, size = self._numbers_of(state.base, names), len(state.base.ids)
+            if known is None:
+                return None
+            late = places >= size
+            numbers = known[np.where(late, 0, places)] if size else np.zeros(len(places), np.uint32)
+            if late.any():
+                ids = [state.tail_ids[place - size] for place in places[late].tolist()]
+                given = [names.numbers.get(each, -1) for each in ids]
+                if min(given) < 0:
+                    return None
+                numbers[late] = given
+                for row in np.unique(rows[late]).tolist():
+                    first, last = np.searchsorted(rows, (row, row + 1))
+                    own = numbers[first:last]
+                    order = sorted(zip(names.ids_of(own.tolist()), own.tolist(), strict=True))
+                    numbers[first:last] = [number for _, number in order]
+            counts += np.bincount(rows, minlength=len(events))
+            found.append(numbers)
         return Matches(counts, np.concatenate(found), {})
 
     def _numbers_of(self, base: FrozenBase, names: Names) -> NDArray[np.uint32] | None:
