@@ -47,7 +47,7 @@ SHORT = 2048
 """Filters of a tail that is sealed."""
 ASKED = 3_000
 """Events of a batch that a tail was asked about when it is sealed."""
-MERGED = 4
+MERGED = 1
 """Events of a batch, for each of their filters, that several layers were asked about when they become one."""
 ALONE = 15
 """Events of a batch that one event by itself is as good as."""
