@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import ipaddress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from headgate.service.problems import Forbidden, Problem
 
 if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
     from starlette.requests import Request
 
 HEADERS = {
@@ -38,7 +40,7 @@ def check_host(request: Request, host: str, *, keys: bool) -> None:
     """Refuse names that lead here while everybody may do everything."""
     if keys:
         return
-    name = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").rstrip(".")
+    name = (_split(f"//{request.headers.get('host', '')}").hostname or "").rstrip(".")
     if name in {"localhost", host} or _is_loopback(name):
         return
     raise Forbidden(f"the host {name!r} is not a name of this machine: use localhost, or make keys first")
@@ -51,12 +53,19 @@ def _is_loopback(name: str) -> bool:
         return False
 
 
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError as error:
+        raise Problem(f"{address!r} is no address: {error}", 400) from None
+
+
 def check_origin(request: Request) -> None:
     """Refuse what a page from elsewhere has sent."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None and site not in _OWN:
         raise Forbidden("the request comes from another site: use the pages of this console")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if origin is not None and _split(origin).netloc != request.headers.get("host"):
         raise Forbidden(f"the request comes from {origin}: use the pages of this console")
     if site is None and origin is None:
         raise Problem("the request does not say where it comes from: use a browser, or the API", 403)
@@ -66,4 +75,5 @@ def local_path(given: str | None, otherwise: str) -> str:
     """Return where to go after signing in: a page of the console and nowhere else."""
     if given is None or not given.startswith("/console/") or "\\" in given or "//" in given:
         return otherwise
-    return given if given.isprintable() else otherwise
+    # Headers have no other letters than these; what is quoted stays as it is.
+    return quote(given, safe="/?#=&%:@!$'()*+,;~[]") if given.isprintable() else otherwise
