@@ -398,7 +398,16 @@ def test_every_page_needs_a_session(closed: tuple[Served, dict[str, str]]) -> No
 def test_other_names_of_the_machine_need_keys(open_server: Served) -> None:
     """Without keys, a name that leads here from a page elsewhere is refused."""
     visitor = open_server.visitor()
-    assert visitor.get("/console/now", Host="evil.example").status == 403
+    for path in ("/console/now", "/v1/info"):
+        assert visitor.get(path, Host="evil.example").status == 403
+    said = {"Origin": "https://evil.example"}
+    assert visitor.once("POST", "/v1/snapshot", {}, said).status == 403
+    assert visitor.once("POST", "/v1/snapshot", {}, {"Origin": "null"}).status == 403
+    assert visitor.once("POST", "/v1/snapshot", {}, {"Origin": f"http://{visitor.host}"}).status == 200
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    upgrade["Sec-WebSocket-Key"] = "MDEyMzQ1Njc4OWFiY2RlZg=="
+    seen = visitor.once("GET", "/v1/consumers/default/socket", None, upgrade | said)
+    assert (seen.status, "pages of other origins" in seen.body) == (403, True)
     assert visitor.get("/console/now", Host=visitor.host.replace("127.0.0.1", "localhost")).status == 200
 
 

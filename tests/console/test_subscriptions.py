@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.console.serving import serving
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.console.serving import Served, Visitor
 
 
@@ -69,6 +73,18 @@ def test_undo_overwrites_nothing(open_server: Served, visitor: Visitor) -> None:
         assert "subscription again is back" in visitor.post("/console/undo", undo).text
         assert client.subscription("again")["filter"] == "first = 1"
         client.unsubscribe("again")
+
+
+def test_a_survey_ends_with_the_service(tmp_path: Path) -> None:
+    """One that runs holds nobody up: neither requests nor the end."""
+    with serving(tmp_path) as served, served.client() as client:
+        rows = ({"id": f"s{each}", "filter": f"a > {each}"} for each in range(1_200))
+        client.import_subscriptions(rows)
+        client.publish({"id": "e1", "a": 3})
+        assert "Trying filters" in served.visitor().get("/console/subscriptions?which=cost").text
+        survey = served.console.surveys.of(served.running.server.tenants["default"])
+    assert survey.ended is not None
+    assert survey.refused in {None, "the service stops"}
 
 
 def test_ids_are_no_pages(open_server: Served, visitor: Visitor) -> None:

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from headgate.console import assets
-from headgate.console.guard import HEADERS, SAFE, check_host, check_origin
+from headgate.console.guard import HEADERS, SAFE, check_origin
 from headgate.console.history import Histories
 from headgate.console.pages import (  # noqa: F401 -- they are the pages
     consumers,
@@ -36,6 +36,7 @@ from headgate.service.api.app import read_body
 from headgate.service.extension import Extension
 from headgate.service.problems import Forbidden, Problem, problem_of
 from headgate.service.security.keys import EVERYBODY
+from headgate.service.security.origins import check_local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,7 +122,8 @@ class Console(Extension):
 
     async def _answer(self, asked: Page, request: Request) -> Response:
         server = self.server
-        check_host(request, server.settings.host, keys=len(server.keys) > 0)
+        if not len(server.keys):
+            check_local(request, server.settings.host)
         changing = request.method not in SAFE
         if changing:
             check_origin(request)
