@@ -25,7 +25,7 @@ PATHS = (
     "/console/subscriptions",
     "/console/subscriptions?which=never",
     "/console/subscriptions?which=cost",
-    "/console/subscriptions/new",
+    "/console/new-subscription",
     "/console/subscriptions/sport",
     "/console/subscriptions/sport/edit",
     "/console/events",
@@ -80,7 +80,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_subscribe_publish_and_see_it_arrive(browser: Browser, served: Served) -> None:
     """A subscription is written with its mistake shown, made, and its event arrives on the page."""
     with window(browser, served.address) as page, window(browser, served.address) as now:
-        page.goto("/console/subscriptions/new")
+        page.goto("/console/new-subscription")
         page.fill("#id", "art-lover")
         page.fill("#filter", "topic = 'art' AND price <")
         page.wait_for_selector("#check mark")

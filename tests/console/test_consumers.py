@@ -176,6 +176,21 @@ def test_delete_is_undone_with_subscriptions_and_secret(served: Served, endpoint
         assert made["secret"] not in visitor.get("/console/consumers/gone").body
 
 
+def test_two_people_change_a_consumer(served: Served, endpoint: Endpoint) -> None:
+    """Who saves a form that is not of now is told, and changes nothing."""
+    one, other = served.visitor(), served.visitor()
+    with served.client() as client:
+        client.ask("PUT", "/v1/consumers/shared", {"url": endpoint.url, "attempts": 3})
+        known = re.compile(r'name="revision" value="(\d+)"')
+        revision = [known.findall(each.get("/console/consumers/shared").body)[0] for each in (one, other)]
+        form = {"url": endpoint.url, "attempts": "4", "revision": revision[0]}
+        assert one.post("/console/consumers/shared", form).status == 200
+        seen = other.post("/console/consumers/shared", form | {"attempts": "5", "revision": revision[1]})
+        assert seen.status == 412
+        assert known.findall(seen.body) == [revision[1]]
+        assert client.ask("GET", "/v1/consumers/shared")["attempts"] == 4
+
+
 def test_odd_names_are_text(served: Served) -> None:
     """Names and searches with tags in them are shown as they are."""
     visitor = served.visitor()

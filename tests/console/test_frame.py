@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -18,6 +21,9 @@ from tests.console.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.console.serving import Visitor
 
 _KEY = Key("k", "default", frozenset({"read"}))
 
@@ -60,6 +66,42 @@ def test_sessions_end_and_rotate() -> None:
     assert len(sessions) == 0
 
 
+def test_a_cookie_that_is_lost_is_given_again() -> None:
+    """An answer may never arrive: the cookie before counts until the new one was used."""
+    clock = _Clock()
+    sessions = Sessions(clock)
+    session, cookie = sessions.begin(_KEY)
+    clock.now += ROTATED
+    lost = sessions.rotate(cookie)
+    assert sessions.rotate(cookie) is None
+    clock.now += 61
+    assert sessions.find(cookie) is session
+    again = sessions.rotate(cookie)
+    assert sessions.find(lost) is None
+    assert sessions.find(again) is session
+    assert len(sessions) == 1
+    clock.now += 61
+    assert sessions.find(cookie) is None
+    sessions.end(again)
+    assert session.ended
+    assert len(sessions) == 0
+
+
+def test_one_key_puts_no_other_out() -> None:
+    """Somebody who signs in again and again ends sessions of the own key alone."""
+    clock = _Clock()
+    sessions = Sessions(clock)
+    other, _ = sessions.begin(Key("other", "default", frozenset({"read"})))
+    clock.now += 1
+    first, _ = sessions.begin(_KEY)
+    for _ in range(100):
+        clock.now += 1
+        sessions.begin(_KEY)
+    assert first.ended
+    assert not other.ended
+    assert len(sessions) == 101
+
+
 def test_sessions_end_by_either_cookie() -> None:
     """Who signs out is out, with the cookie before, too."""
     clock = _Clock()
@@ -96,6 +138,8 @@ def test_wrong_keys_are_slowed() -> None:
         ("/v1/keys", "/x"),
         ("/console/\\example.com", "/x"),
         ("/console/a\r\nSet-Cookie: b", "/x"),
+        ("/console/subscriptions/łódź", "/console/subscriptions/%C5%82%C3%B3d%C5%BA"),
+        ("/console/subscriptions/a%20b?c=d+e", "/console/subscriptions/a%20b?c=d+e"),
     ],
 )
 def test_next_is_a_page_of_the_console(given: str | None, found: str) -> None:
@@ -138,7 +182,7 @@ def test_signing_in_and_out(closed: tuple[Served, dict[str, str]]) -> None:
     assert keys["read"] not in seen.body
     assert all(keys["read"] not in value for value in visitor.cookies.values())
     assert visitor.get("/console/sign-in").status == 200
-    seen = visitor.post("/console/subscriptions/new", {"id": "a", "filter": "a = 1"})
+    seen = visitor.post("/console/new-subscription", {"id": "a", "filter": "a = 1"})
     assert seen.status == 403
     assert "the key has no scope 'subscribe'" in seen.text
     visitor.get("/console/now")
@@ -161,6 +205,132 @@ def test_cookie_is_kept_from_scripts_and_other_sites(closed: tuple[Served, dict[
         assert {"HttpOnly", "SameSite=lax", "Path=/console"} <= {each.strip() for each in said.split(";")}
         found.add(visitor.cookies["headgate-session"])
     assert len(found) == 2
+
+
+def test_nothing_is_kept_of_who_is_not_signed_in(closed: tuple[Served, dict[str, str]]) -> None:
+    """The page that asks for a key opens no session, and does not say where the data is."""
+    served, keys = closed
+    visitor, before = served.visitor(), len(served.console.sessions)
+    for _ in range(3):
+        seen = visitor.once("GET", "/console/sign-in")
+        assert seen.headers["Set-Cookie"] is None
+        assert str(served.running.server.settings.data) not in seen.body
+    assert len(served.console.sessions) == before
+    # A link leads where it would have led, whatever its letters.
+    for place in ("/console/subscriptions/%C5%82%C3%B3d%C5%BA", "/console/subscriptions/a%20%26%20b?x=%26"):
+        stranger = served.visitor()
+        stranger.get(place)
+        asked = urlsplit(stranger.place).query.removeprefix("next=")
+        seen = stranger.post("/console/sign-in", {"key": keys["read"], "next": unquote(asked)})
+        assert (stranger.place, seen.status) == (place, 404)
+
+
+def test_scopes_hold_for_every_page(closed: tuple[Served, dict[str, str]]) -> None:
+    """Who may only publish sees the form for that and no other page; who may only read has no forms."""
+    served, keys = closed
+    with served.client(keys["admin"]) as client:
+        client.subscribe("hidden", "secret_price < 3")
+        for name in ("from", "to"):
+            client.ask("PUT", f"/v1/graph/nodes/{name}", {})
+        client.ask("PUT", "/v1/graph/edges", {"source": "from", "target": "to", "filter": "secret_edge = 1"})
+    edge = "/console/graph/edge?source=from&target=to"
+    more = ["/console/subscriptions?which=cost", "/console/subscriptions/hidden", edge]
+    shown = [
+        re.sub(r"\{[a-z:]+\}", "1", page.path) for page in PAGES if page.method == "GET" and not page.public
+    ]
+    visitor = served.visitor()
+    visitor.post("/console/sign-in", {"key": keys["publish"], "next": "/console/events/new"})
+    for path in [*shown, *more]:
+        if path != "/console/events/new":
+            seen = visitor.get(path)
+            assert seen.status == 403, path
+            assert "secret" not in seen.body
+    for path, form in (
+        ("/console/graph/nodes", {"id": "from"}),
+        ("/console/graph/edges", {"source": "from", "target": "to"}),
+        ("/console/graph/delete-edge", {"source": "from", "target": "to"}),
+        ("/console/new-subscription", {"filter": "a = 1"}),
+    ):
+        seen = visitor.post(path, form)
+        assert seen.status == 403, path
+        assert "<option>" not in seen.body.partition("<datalist")[2].partition("</datalist>")[0], path
+    reader = served.visitor()
+    reader.post("/console/sign-in", {"key": keys["read"]})
+    for path, status in (
+        (edge, 200),
+        ("/console/subscriptions?which=cost", 200),
+        ("/console/graph/new-edge", 403),
+        ("/console/graph/new-node", 403),
+        ("/console/new-subscription", 403),
+    ):
+        assert reader.get(path).status == status, path
+
+
+@contextmanager
+def _listening(visitor: Visitor) -> Iterator[http.client.HTTPResponse]:
+    """Have a page's stream, after the first second of it."""
+    connection = http.client.HTTPConnection(visitor.host, timeout=10)
+    said = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    connection.request("GET", "/console/live", headers={"Cookie": said})
+    answer = connection.getresponse()
+    try:
+        while not answer.readline().startswith(b"data: "):
+            pass
+        yield answer
+    finally:
+        answer.close()
+        connection.close()
+
+
+def test_live_ends_with_the_session(closed: tuple[Served, dict[str, str]]) -> None:
+    """Who has signed out hears nothing more, in other windows neither."""
+    served, keys = closed
+    visitor = served.visitor()
+    visitor.post("/console/sign-in", {"key": keys["read"]})
+    with _listening(visitor) as answer:
+        visitor.post("/console/sign-out")
+        assert answer.read().count(b"event: sample") <= 1
+
+
+def test_live_ends_when_keys_are_needed(tmp_path: Path) -> None:
+    """From the first key on nobody hears anything without one. A consumer that nothing is for has no lag."""
+    with serving(tmp_path) as served:
+        visitor = served.visitor()
+        with served.client() as client:
+            client.ask("PUT", "/v1/consumers/idle", {})
+            client.publish({"id": "e1", "a": 1})
+            visitor.get("/console/now")
+        with _listening(visitor) as answer, served.client() as client:
+            assert served.console.histories.of("default").samples[-1].lag == 0
+            client.subscribe("all", "a = 1")
+            client.publish({"id": "e2", "a": 1})
+            client.ask("POST", "/v1/keys", {"scopes": ["admin"]})
+            answer.read()
+        assert served.console.histories.of("default").samples[-1].lag == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "form", "headers"),
+    [
+        ("GET", "/console/now", None, {"Host": "[x"}),
+        ("POST", "/console/what-if/remove", {}, {"Origin": "http://[x"}),
+        ("POST", "/console/what-if/remove", {"row": "²"}, {}),
+        ("POST", "/console/what-if/run", {"events": "9" * 5_000}, {}),
+        ("POST", "/console/undo", {"what": "x"}, {"Referer": "http://[x"}),
+        ("POST", "/console/settings/keys", {"scope-admin": "on", "days": "1.5"}, {}),
+        ("POST", "/console/settings/keys", {"scope-admin": "on", "days": "-1"}, {}),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    open_server: Served, method: str, path: str, form: dict[str, str] | None, headers: dict[str, str]
+) -> None:
+    """Numbers and addresses that are none are told, and fail nothing."""
+    visitor = open_server.visitor()
+    visitor.get("/console/now")
+    seen = visitor.get(path, **headers) if method == "GET" else visitor.post(path, form, **headers)
+    assert 400 <= seen.status < 500
+    with open_server.client() as client:
+        assert client.ask("GET", "/v1/keys")["items"] == []
 
 
 def test_key_that_ends_takes_its_sessions(closed: tuple[Served, dict[str, str]]) -> None:
@@ -199,7 +369,7 @@ def test_forms_from_elsewhere_are_refused(closed: tuple[Served, dict[str, str]])
     visitor = served.visitor()
     visitor.post("/console/sign-in", {"key": keys["admin"]})
     form = {"id": "forged", "filter": "a = 1"}
-    place = "/console/subscriptions/new"
+    place = "/console/new-subscription"
     assert visitor.post(place, {**form, "token": ""}).status == 403
     assert visitor.post(place, {**form, "token": "0" * 64}).status == 403
     assert visitor.post(place, form, Origin="https://example.com").status == 403
@@ -228,7 +398,16 @@ def test_every_page_needs_a_session(closed: tuple[Served, dict[str, str]]) -> No
 def test_other_names_of_the_machine_need_keys(open_server: Served) -> None:
     """Without keys, a name that leads here from a page elsewhere is refused."""
     visitor = open_server.visitor()
-    assert visitor.get("/console/now", Host="evil.example").status == 403
+    for path in ("/console/now", "/v1/info"):
+        assert visitor.get(path, Host="evil.example").status == 403
+    said = {"Origin": "https://evil.example"}
+    assert visitor.once("POST", "/v1/snapshot", {}, said).status == 403
+    assert visitor.once("POST", "/v1/snapshot", {}, {"Origin": "null"}).status == 403
+    assert visitor.once("POST", "/v1/snapshot", {}, {"Origin": f"http://{visitor.host}"}).status == 200
+    upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    upgrade["Sec-WebSocket-Key"] = "MDEyMzQ1Njc4OWFiY2RlZg=="
+    seen = visitor.once("GET", "/v1/consumers/default/socket", None, upgrade | said)
+    assert (seen.status, "pages of other origins" in seen.body) == (403, True)
     assert visitor.get("/console/now", Host=visitor.host.replace("127.0.0.1", "localhost")).status == 200
 
 
@@ -250,6 +429,8 @@ def test_what_browsers_are_told(open_server: Served) -> None:
     found = visitor.get(style)
     assert "immutable" in found.headers["Cache-Control"]
     assert found.headers["Content-Type"].startswith("text/css")
+    for path in (style, "/console/assets/x/passwd"):
+        assert visitor.get(path).headers["X-Content-Type-Options"] == "nosniff"
     assert visitor.get("/console/assets/x/passwd").status == 404
 
 

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.console.serving import serving
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.console.serving import Served, Visitor
 
 
 def test_a_life(open_server: Served, visitor: Visitor) -> None:
     """Made, shown, changed with all that the form does not show kept, deleted, brought back."""
-    visitor.get("/console/subscriptions/new?id=life&filter=life+%3D+1")
+    visitor.get("/console/new-subscription?id=life&filter=life+%3D+1")
     form = {
         "id": "life",
         "filter": "life = 1",
@@ -24,7 +28,7 @@ def test_a_life(open_server: Served, visitor: Visitor) -> None:
         "limit": '{"events": 5, "period": 60.0}',
         "expires": "2090-01-01T00:00:00Z",
     }
-    seen = visitor.post("/console/subscriptions/new", form)
+    seen = visitor.post("/console/new-subscription", form)
     assert visitor.place == "/console/subscriptions/life"
     assert "gets events from now on" in seen.text
     with open_server.client() as client:
@@ -54,6 +58,48 @@ def test_a_life(open_server: Served, visitor: Visitor) -> None:
         client.unsubscribe("life")
 
 
+def test_undo_overwrites_nothing(open_server: Served, visitor: Visitor) -> None:
+    """What somebody has made again stays; when it is gone, Undo can be tried once more."""
+    with open_server.client() as client:
+        client.subscribe("again", "first = 1")
+        visitor.get("/console/subscriptions/again")
+        seen = visitor.post("/console/subscriptions/again/delete")
+        undo = {"what": seen.body.partition('name="what" value="')[2].partition('"')[0]}
+        client.subscribe("again", "second = 1")
+        seen = visitor.post("/console/undo", undo)
+        assert "subscription again is not back" in seen.text
+        assert client.subscription("again")["filter"] == "second = 1"
+        client.unsubscribe("again")
+        assert "subscription again is back" in visitor.post("/console/undo", undo).text
+        assert client.subscription("again")["filter"] == "first = 1"
+        client.unsubscribe("again")
+
+
+def test_a_survey_ends_with_the_service(tmp_path: Path) -> None:
+    """One that runs holds nobody up: neither requests nor the end."""
+    with serving(tmp_path) as served, served.client() as client:
+        rows = ({"id": f"s{each}", "filter": f"a > {each}"} for each in range(1_200))
+        client.import_subscriptions(rows)
+        client.publish({"id": "e1", "a": 3})
+        assert "Trying filters" in served.visitor().get("/console/subscriptions?which=cost").text
+        survey = served.console.surveys.of(served.running.server.tenants["default"])
+    assert survey.ended is not None
+    assert survey.refused in {None, "the service stops"}
+
+
+def test_ids_are_no_pages(open_server: Served, visitor: Visitor) -> None:
+    """A subscription may be called as a page or a form would be."""
+    with open_server.client() as client:
+        for name in ("new", "check", "edit", "delete"):
+            client.subscribe(name, "named = 1")
+            seen = visitor.get(f"/console/subscriptions/{name}")
+            assert "named = 1" in seen.text
+            form = {"filter": "named = 2", "revision": str(client.subscription(name)["revision"])}
+            assert visitor.post(f"/console/subscriptions/{name}", form).status == 200
+            assert client.subscription(name)["filter"] == "named = 2"
+            client.unsubscribe(name)
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [
@@ -67,8 +113,8 @@ def test_a_life(open_server: Served, visitor: Visitor) -> None:
 )
 def test_mistakes_keep_the_form(visitor: Visitor, form: dict[str, Any], said: str) -> None:
     """What is refused is told in one line, and what was written is still there."""
-    visitor.get("/console/subscriptions/new")
-    seen = visitor.post("/console/subscriptions/new", {"consumer": "kept-as-written", **form})
+    visitor.get("/console/new-subscription")
+    seen = visitor.post("/console/new-subscription", {"consumer": "kept-as-written", **form})
     assert seen.status == 422
     assert said in seen.text
     assert 'value="kept-as-written"' in seen.body
@@ -97,8 +143,8 @@ def test_check_while_writing(open_server: Served, visitor: Visitor) -> None:
     """The place of an error is marked, and a good filter is tried over what is kept."""
     with open_server.client() as client:
         client.publish({"id": "c1", "checked": 1})
-    visitor.get("/console/subscriptions/new")
-    check = "/console/subscriptions/check"
+    visitor.get("/console/new-subscription")
+    check = "/console/check-filter"
     seen = visitor.post(check, {"filter": "a = 1 AND <b>", "dialect": "sql"})
     assert "&lt;b<mark>&gt;</mark>" in seen.body
     assert "of the last" in visitor.post(check, {"filter": "checked = 1", "dialect": "sql"}).text

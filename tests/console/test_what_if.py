@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from headgate import Edge, Event, Node, Subscription
 from headgate.console.draft import plan
-from headgate.console.trial import SAMPLE, Question, Run
+from headgate.console.trial import SAMPLE, Question, Run, Trials
+from headgate.errors import HeadgateError
 from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.records.language.parse import parse_filter
 from headgate.records.reference import evaluate
@@ -338,3 +340,43 @@ def test_a_trial_is_cancelled(served: Served) -> None:
     run.cancel()
     run.work()
     assert (run.ended, run.result, run.error) == (True, None, "")
+
+
+def test_undo_overwrites_nothing_that_others_changed(served: Served) -> None:
+    """A subscription that was changed after the draft was applied stays as it is."""
+    visitor = served.visitor()
+    with served.client() as client:
+        client.subscribe("raced", "price < 1")
+        visitor.get("/console/what-if")
+        visitor.post("/console/what-if/add", {"change": "upsert", "id": "raced", "filter": "price < 2"})
+        visitor.post("/console/what-if/run", {"events": "10"})
+        _result(visitor)
+        seen = visitor.post("/console/what-if/apply")
+        assert "1 change made" in seen.text
+        client.subscribe("raced", "price < 3")
+        undo = seen.body.partition('name="what" value="')[2].partition('"')[0]
+        assert "is not back" in visitor.post("/console/undo", {"what": undo}).text
+        assert client.subscription("raced")["filter"] == "price < 3"
+        client.unsubscribe("raced")
+
+
+class _Long(Run):
+    """A trial that takes until it is cancelled."""
+
+    def work(self) -> None:
+        while not self.cancelled:
+            time.sleep(0.01)
+
+
+def test_a_tenant_has_one_trial_at_a_time(served: Served) -> None:
+    """Others need not wait for who begins one after the other."""
+    tenant, question = served.running.server.tenants["default"], Question((), 1)
+
+    async def begin() -> None:
+        trials = Trials()
+        trials.start(_Long(tenant, question))
+        with pytest.raises(HeadgateError, match="a trial of this tenant runs already"):
+            trials.start(_Long(tenant, question))
+        await trials.close()
+
+    asyncio.run(begin())

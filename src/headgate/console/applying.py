@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from headgate.console.draft import body_of
+from headgate.console.session import ABSENT
 from headgate.errors import HeadgateError
 from headgate.service.resources import EdgeBody, Part
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ask(NamedTuple):
-    """A request of the API, as a session keeps it: operation, path, body, query."""
+    """A request of the API, as a session keeps it: operation, path, body, query, headers."""
 
     operation: str
     path: dict[str, str]
@@ -59,10 +60,7 @@ def _of_subscriptions(planned: Planned, store: Store, revisions: dict[str, int])
         stored, path = store.subscriptions.get(identity), {"id": identity}
         before = None if stored is None else stored.said
         wanted = after.get(identity)
-        if identity in revisions:
-            headers = {"If-Match": f'"{revisions[identity]}"'}
-        else:
-            headers = {"If-None-Match": "*"}
+        headers = {"If-Match": f'"{revisions[identity]}"'} if identity in revisions else ABSENT
         if wanted is not None:
             back = Ask("replace_subscription", path, before) if before else Ask("delete_subscription", path)
             body = body_of(planned.rows.get(identity, {}), wanted, before)
@@ -130,6 +128,14 @@ class Made(NamedTuple):
     """What takes the others back."""
 
 
+def _as_made(back: Ask, made: Any) -> Ask:
+    """Have a request that takes something back be refused where others have changed it since."""
+    if back.operation not in {"replace_subscription", "delete_subscription"}:
+        return back
+    known = ABSENT if made is None else {"If-Match": f'"{made.revision}"'}
+    return back._replace(headers=known)
+
+
 async def make(view: View, asks: Iterable[Ask]) -> Made:
     """Ask one after the other; what is refused does not keep the rest from being made."""
     done = 0
@@ -137,10 +143,10 @@ async def make(view: View, asks: Iterable[Ask]) -> Made:
     back: list[Ask] = []
     for ask in asks:
         try:
-            await view.ask(ask.operation, ask.path, ask.query, ask.body, ask.headers)
+            found = await view.ask(ask.operation, ask.path, ask.query, ask.body, ask.headers)
         except HeadgateError as error:
             refused.append(f"{ask.what}: {error}")
             continue
         done += 1
-        back += ask.back
+        back += [_as_made(each, found) for each in ask.back]
     return Made(done, refused, in_order(back))

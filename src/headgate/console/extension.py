@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from headgate.console import assets
-from headgate.console.guard import HEADERS, SAFE, check_host, check_origin
+from headgate.console.guard import HEADERS, SAFE, check_origin
 from headgate.console.history import Histories
 from headgate.console.pages import (  # noqa: F401 -- they are the pages
     consumers,
@@ -36,6 +36,7 @@ from headgate.service.api.app import read_body
 from headgate.service.extension import Extension
 from headgate.service.problems import Forbidden, Problem, problem_of
 from headgate.service.security.keys import EVERYBODY
+from headgate.service.security.origins import check_local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,6 +93,7 @@ class Console(Extension):
     async def close(self) -> None:
         """End all that runs."""
         await self.trials.close()
+        await self.surveys.close()
         self.pictures.close()
         if self._tour is not None:
             await self._tour.close()
@@ -120,7 +122,8 @@ class Console(Extension):
 
     async def _answer(self, asked: Page, request: Request) -> Response:
         server = self.server
-        check_host(request, server.settings.host, keys=len(server.keys) > 0)
+        if not len(server.keys):
+            check_local(request, server.settings.host)
         changing = request.method not in SAFE
         if changing:
             check_origin(request)
@@ -129,7 +132,10 @@ class Console(Extension):
         fresh = None
         if key is None and not asked.public:
             return _sign_in(request)
-        if session is None:
+        if key is None:
+            # Nothing is kept of who is not signed in: anybody could fill the memory.
+            session, _ = self.sessions.passing()
+        elif session is None:
             session, fresh = self.sessions.begin(None)
         elif cookie is not None and not changing:
             fresh = self.sessions.rotate(cookie)
@@ -156,6 +162,13 @@ class Console(Extension):
             self.sessions.end(cookie)
             return None, None
         return session, key
+
+    def lets_go_on(self, session: Session, key: Key) -> bool:
+        """Tell whether who listens may go on: signed in still, or still without keys."""
+        keys = self.server.keys
+        if not key.id:
+            return not len(keys)
+        return self.sessions.is_open(session) and keys.get(key.id) is not None
 
     def give_cookie(self, response: Response, cookie: str) -> None:
         """Have the browser keep a session's cookie, or forget it if it is empty."""
@@ -186,7 +199,9 @@ class Console(Extension):
 
 
 def _sign_in(request: Request) -> Response:
-    place = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    # As it was sent: an id may have letters that stand in no header, and signs that mean something there.
+    place = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    place += f"?{request.url.query}" if request.url.query else ""
     target = f"{SIGN_IN}?next={quote(place, safe='/')}"
     if request.headers.get("hx-request") == "true":
         return Response(status_code=204, headers={"HX-Redirect": SIGN_IN})
@@ -200,6 +215,9 @@ async def _home(request: Request) -> Response:
 
 async def _asset(request: Request) -> Response:
     try:
-        return assets.answer(request.path_params["name"], request.headers.get("accept-encoding", ""))
+        found = assets.answer(request.path_params["name"], request.headers.get("accept-encoding", ""))
     except HeadgateError as error:
-        return Response(str(error), 404, media_type="text/plain")
+        found = Response(str(error), 404, media_type="text/plain")
+    for name, value in HEADERS.items():
+        found.headers.setdefault(name, value)
+    return found

@@ -1,6 +1,5 @@
 """What is checked before a page is made, and what browsers are told about it.
 
-host      without keys, only names of this machine: another name may lead here from a page elsewhere
 origin    what changes anything comes from a page of this console
 token     and carries the token of its session
 headers   scripts and styles from here alone, no frames, nothing kept by caches
@@ -8,11 +7,11 @@ headers   scripts and styles from here alone, no frames, nothing kept by caches
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
 from headgate.service.problems import Forbidden, Problem
+from headgate.service.security.origins import check_same
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -34,30 +33,12 @@ _OWN = frozenset({"same-origin", "none"})
 """Where a browser says a request comes from: a page of ours, or its user."""
 
 
-def check_host(request: Request, host: str, *, keys: bool) -> None:
-    """Refuse names that lead here while everybody may do everything."""
-    if keys:
-        return
-    name = (urlsplit(f"//{request.headers.get('host', '')}").hostname or "").rstrip(".")
-    if name in {"localhost", host} or _is_loopback(name):
-        return
-    raise Forbidden(f"the host {name!r} is not a name of this machine: use localhost, or make keys first")
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 def check_origin(request: Request) -> None:
     """Refuse what a page from elsewhere has sent."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is not None and site not in _OWN:
         raise Forbidden("the request comes from another site: use the pages of this console")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        raise Forbidden(f"the request comes from {origin}: use the pages of this console")
+    check_same(request)
     if site is None and origin is None:
         raise Problem("the request does not say where it comes from: use a browser, or the API", 403)
 
@@ -66,4 +47,5 @@ def local_path(given: str | None, otherwise: str) -> str:
     """Return where to go after signing in: a page of the console and nowhere else."""
     if given is None or not given.startswith("/console/") or "\\" in given or "//" in given:
         return otherwise
-    return given if given.isprintable() else otherwise
+    # Headers have no other letters than these; what is quoted stays as it is.
+    return quote(given, safe="/?#=&%:@!$'()*+,;~[]") if given.isprintable() else otherwise

@@ -36,7 +36,7 @@ class Sample(NamedTuple):
     most: float | None
     """Milliseconds in which 99 of 100 were."""
     lag: int
-    """Events that the consumer furthest behind has not acknowledged."""
+    """Events since the cursor of the consumer furthest behind, for it or for others; 0 if nothing waits."""
     waiting: int
     """Bytes of events that are not on disk yet."""
 
@@ -73,7 +73,12 @@ class History:
         before = self._before or now
         self._before = now
         spent = [new - old for new, old in zip(now.times, before.times, strict=True)]
-        cursors = [state.cursor for state in dispatcher.states.values()]
+        # To count what is for each would take the log; a cursor that nothing came after is no lag.
+        cursors = [
+            max(state.cursor, state.clear)
+            for state in dispatcher.states.values()
+            if not dispatcher.has_all(state)
+        ]
         # A second that came late does not stand at the place of the one after it.
         last = self.samples[-1].time if self.samples else 0
         self.samples.append(

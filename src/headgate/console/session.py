@@ -1,7 +1,8 @@
 """Sessions of people who are signed in.
 
     cookie     256 random bits, HTTP-only, same-site; only their hash is kept
-    rotated    another cookie takes its place from time to time; the old one counts a moment longer
+    rotated    another cookie takes its place from time to time; the old one counts until that has arrived
+               and a moment longer
     ends       when nobody used it for long, after a day, with the key, and with the process
 
 A session has a key's id and never its text. Forms carry a token of the session, which is worth nothing
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from headgate.service.security.keys import Key
 
 COOKIE = "headgate-session"
+ABSENT = {"If-None-Match": "*"}
+"""What brings something back is refused where somebody has made it again."""
 IDLE = 8 * 3_600.0
 """Seconds after which a session that is not used ends."""
 LONGEST = 24 * 3_600.0
@@ -35,6 +38,8 @@ ROTATED = 15 * 60.0
 _GRACE = 60.0
 """Seconds that the cookie before counts: pages may have been asked for with it."""
 _MOST = 10_000
+_OF_KEY = 100
+"""Sessions of one key: nobody who has one can put those of others out."""
 _UNDONE = 20
 """Deletions of a session that can be undone."""
 _UNDO = 10 * 60.0
@@ -58,7 +63,7 @@ class Restoring(NamedTuple):
     until: float
     what: str
     requests: tuple[tuple[Any, ...], ...]
-    """Operation, path and body of each, and its query if it has one."""
+    """Operation, path and body of each, and its query and headers if it has some."""
 
 
 @dataclass
@@ -70,12 +75,19 @@ class Session:
     began: float
     used: float
     rotated: float
+    place: bytes
+    """The hash of its cookie."""
     secret: bytes
     """What tokens of forms are made of."""
     messages: deque[Message] = field(default_factory=lambda: deque(maxlen=5))
     deleted: dict[str, Restoring] = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
     """What pages keep for their next request, by the page's name."""
+    former: bytes | None = None
+    """The hash of the cookie before."""
+    until: float | None = None
+    """Until when that counts; None while the browser has not used the one after it."""
+    ended: bool = False
 
     @property
     def token(self) -> str:
@@ -89,10 +101,16 @@ class Session:
     def can_restore(self, what: str, *requests: tuple[Any, ...]) -> str:
         """Keep what brings something back; returns its name."""
         name = secrets.token_hex(8)
-        self.deleted[name] = Restoring(time.monotonic() + _UNDO, what, requests)
+        now = time.monotonic()
+        self.deleted = {each: kept for each, kept in self.deleted.items() if kept.until >= now}
+        self.deleted[name] = Restoring(now + _UNDO, what, requests)
         while len(self.deleted) > _UNDONE:
             del self.deleted[next(iter(self.deleted))]
         return name
+
+    def has_restored(self, name: str, found: Restoring, done: int) -> None:
+        """Keep the requests that were not made, to be tried again."""
+        self.deleted[name] = found._replace(requests=found.requests[done:])
 
     def restoring(self, name: str) -> Restoring | None:
         """Take what brings something back, if that is still possible."""
@@ -106,70 +124,101 @@ class Sessions:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._open: dict[bytes, Session] = {}
-        self._before: dict[bytes, tuple[float, bytes]] = {}
-        """Cookies that were rotated away: until when they count, and for which."""
+        """By the hash of the cookie, and of the one before while that counts."""
         self._failures: dict[str, deque[float]] = {}
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._open)
+        return sum(place == each.place for place, each in self._open.items())
 
     def begin(self, key: Key | None) -> tuple[Session, str]:
         """Open a session; returns it and its cookie."""
-        now = self._clock()
-        self._forget(now)
-        session = Session(None if key is None else key.id, now, now, now, secrets.token_bytes(32))
-        cookie = secrets.token_urlsafe(32)
-        self._open[_hash(cookie)] = session
+        self._forget(None if key is None else key.id)
+        session, cookie = self.passing(key)
+        self._open[session.place] = session
         return session, cookie
+
+    def passing(self, key: Key | None = None) -> tuple[Session, str]:
+        """Return a session that is not kept: that of somebody who is not signed in."""
+        now, cookie = self._clock(), secrets.token_urlsafe(32)
+        identity = None if key is None else key.id
+        return Session(identity, now, now, now, _hash(cookie), secrets.token_bytes(32)), cookie
 
     def find(self, cookie: str | None) -> Session | None:
         """Return the session of a cookie, if it counts."""
         if not cookie:
             return None
         now, place = self._clock(), _hash(cookie)
-        until, after = self._before.get(place, (0.0, place))
-        if after != place and until < now:
-            del self._before[place]
-            return None
-        session = self._open.get(after)
+        session = self._open.get(place)
         if session is None:
             return None
-        if now - session.used > IDLE or now - session.began > LONGEST:
-            del self._open[after]
+        if self._is_over(session):
+            self._drop(session)
             return None
+        if place == session.former:
+            if session.until is not None and session.until < now:
+                del self._open[place]
+                session.former = None
+                return None
+        elif session.former is not None and session.until is None:
+            # The browser has the new one: those who have the old one alone are out soon.
+            session.until = now + _GRACE
         session.used = now
         return session
+
+    def is_open(self, session: Session) -> bool:
+        """Tell whether a session counts still; who looks at what comes live uses it."""
+        if session.ended or self._is_over(session):
+            return False
+        session.used = self._clock()
+        return True
 
     def rotate(self, cookie: str) -> str | None:
         """Return another cookie for a session if it is time for one."""
         now, place = self._clock(), _hash(cookie)
         session = self._open.get(place)
-        if session is None or now - session.rotated < ROTATED:
+        if session is None:
             return None
+        if place == session.former:
+            # An answer can be lost, and the cookie with it: then there is another one.
+            if session.until is not None or now - session.rotated < _GRACE:
+                return None
+            del self._open[session.place]
+        elif now - session.rotated < ROTATED:
+            return None
+        else:
+            if session.former is not None:
+                self._open.pop(session.former, None)
+            session.former, session.until = place, None
         fresh = secrets.token_urlsafe(32)
-        session.rotated = now
-        self._open[_hash(fresh)] = self._open.pop(place)
-        self._before[place] = now + _GRACE, _hash(fresh)
+        session.place, session.rotated = _hash(fresh), now
+        self._open[session.place] = session
         return fresh
 
     def end(self, cookie: str | None) -> None:
         """Close the session of a cookie."""
-        if cookie:
-            place = _hash(cookie)
-            self._open.pop(self._before.pop(place, (0.0, place))[1], None)
+        session = self._open.get(_hash(cookie)) if cookie else None
+        if session is not None:
+            self._drop(session)
 
-    def _forget(self, now: float) -> None:
-        old = [
-            place
-            for place, each in self._open.items()
-            if now - each.used > IDLE or now - each.began > LONGEST
-        ]
-        for place in old:
-            del self._open[place]
-        while len(self._open) >= _MOST:
-            del self._open[min(self._open, key=lambda place: self._open[place].used)]
-        self._before = {place: each for place, each in self._before.items() if each[0] >= now}
+    def _is_over(self, session: Session) -> bool:
+        now = self._clock()
+        return now - session.used > IDLE or now - session.began > LONGEST
+
+    def _drop(self, session: Session) -> None:
+        session.ended = True
+        for place in (session.place, session.former):
+            if place is not None:
+                self._open.pop(place, None)
+
+    def _forget(self, key: str | None) -> None:
+        """Make room for one more: without those that are over, and the longest unused if there are many."""
+        for each in [each for each in self._open.values() if self._is_over(each)]:
+            self._drop(each)
+        there = sorted({id(each): each for each in self._open.values()}.values(), key=lambda each: each.used)
+        own = [each for each in there if each.key == key] if key is not None else []
+        for each in [*own[: max(0, len(own) - _OF_KEY + 1)], *there[: max(0, len(there) - _MOST + 1)]]:
+            self._drop(each)
 
     # Keys that were wrong
 

@@ -7,8 +7,11 @@ the index says first which it checks most. What was found is kept for a while.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from headgate.service.storage.subscriptions import Stored
     from headgate.service.tenant.tenant import Tenant
 
+_LOG = logging.getLogger("headgate.console")
 MOST = 20_000
 """Filters that a survey tries one by one."""
 EVENTS = 500
@@ -34,6 +38,8 @@ LISTED = 100
 _TOGETHER = 500
 _FRESH = 300.0
 """Seconds that a survey counts."""
+_AT_ONCE = 2
+"""Surveys of a server that run at the same time; others wait."""
 
 
 class Surveyed(NamedTuple):
@@ -66,11 +72,14 @@ class Survey:
     by_chance: bool = False
     """Whether those that were tried were chosen by chance."""
     found: list[Surveyed] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
 
     def run(self, tenant: Tenant) -> None:
         """Look at filters; runs in a thread."""
+        self.refused = "the survey failed: the log of the service says why"
         try:
             self._run(tenant)
+            self.refused = "the service stops" if self.stop.is_set() else None
         except HeadgateError as error:
             self.refused = str(error)
         finally:
@@ -84,6 +93,8 @@ class Survey:
             numbers = self._chosen(tenant, numbers, events)
         self.wanted = len(numbers)
         for begin in range(0, len(numbers), _TOGETHER):
+            if self.stop.is_set():
+                return
             some = [
                 each
                 for each in map(tenant.store.subscriptions.by_number, numbers[begin : begin + _TOGETHER])
@@ -156,7 +167,9 @@ class Surveys:
 
     def __init__(self) -> None:
         self._by_tenant: dict[str, Survey] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Future[None]] = set()
+        # Threads of their own: those that all requests share are never all taken.
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "headgate-survey")
 
     def of(self, tenant: Tenant, *, again: bool = False) -> Survey:
         """Return the survey of a tenant; begins one if there is none that counts."""
@@ -166,7 +179,20 @@ class Surveys:
         if found is None or old or (ended and again):
             there = len(tenant.names)
             found = self._by_tenant[tenant.name] = Survey(min(there, MOST), there)
-            task = asyncio.get_running_loop().create_task(asyncio.to_thread(found.run, tenant))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, found.run, tenant)
+            self._running.add(running)
+            running.add_done_callback(self._ended)
         return found
+
+    def _ended(self, running: asyncio.Future[None]) -> None:
+        self._running.discard(running)
+        if not running.cancelled() and running.exception() is not None:
+            _LOG.error("a survey failed", exc_info=running.exception())
+
+    async def close(self) -> None:
+        """Have all end: what they read is closed next."""
+        for survey in self._by_tenant.values():
+            survey.stop.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._running:
+            await asyncio.wait(self._running)

@@ -126,7 +126,7 @@ class View:
         given = self.query.get(name, "")
         if not given:
             return otherwise
-        if not (given.isascii() and given.isdigit() and len(given) < 19):
+        if not is_number(given):
             raise Problem(f"{name} is {given!r}: give a whole number", 400)
         return int(given)
 
@@ -155,6 +155,15 @@ class View:
         if self.in_part:
             return Response(status_code=204, headers={"HX-Redirect": path})
         return Response(status_code=303, headers={"Location": path})
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a whole number that fits everywhere.
+
+    >>> is_number("12"), is_number("²"), is_number("9" * 5_000), is_number("")
+    (True, False, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def place_of(*parts: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import socket
 import ssl
@@ -17,6 +16,7 @@ import uvicorn
 from headgate.errors import MachineError, StorageError, TableError
 from headgate.service.api.app import make_app
 from headgate.service.maintenance import maintain
+from headgate.service.security.origins import is_loopback
 from headgate.service.security.protocol import LimitedProtocol
 from headgate.service.server import Server
 from headgate.service.settings import LINES
@@ -62,7 +62,7 @@ def set_up_log(form: str) -> None:
 
 def check_settings(settings: ServiceSettings, keys: int) -> None:
     """Refuse to be open to the world without keys, and files of TLS that cannot be used."""
-    if not keys and not _is_loopback(settings.host):
+    if not keys and not is_loopback(settings.host):
         raise MachineError(
             f"{settings.host} can be reached by others, and there are no keys: make one first with "
             "`headgate service "
@@ -76,15 +76,6 @@ def check_settings(settings: ServiceSettings, keys: int) -> None:
         )
     except (OSError, ssl.SSLError) as error:
         raise TableError(f"TLS cannot be set up with {settings.certificate}: {error}") from None
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _Uvicorn(uvicorn.Server):

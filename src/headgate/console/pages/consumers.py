@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
 
 from headgate.console.asking import Asked
-from headgate.console.view import View, page, place_of
+from headgate.console.session import ABSENT
+from headgate.console.view import View, is_number, page, place_of
 from headgate.errors import HeadgateError
 from headgate.service.problems import Problem, problem_of
 from headgate.service.resources import ConsumerBody
@@ -198,9 +200,10 @@ async def edit(view: View) -> Response:
     try:
         said = _said(view)
         names = ("url", "order", "parallel", "attempts", "timeout")
-        found = await view.ask(
-            "patch_consumer", {"id": identity}, body={name: said.get(name) for name in names}
-        )
+        known = view.form.get("revision", "")
+        headers = {"If-Match": f'"{known}"'} if known else None
+        body = {name: said.get(name) for name in names}
+        found = await view.ask("patch_consumer", {"id": identity}, body=body, headers=headers)
     except HeadgateError as error:
         if problem_of(error).status == 404:
             raise
@@ -247,7 +250,7 @@ async def replay(view: View) -> Response:
     """Deliver again what came after a cursor, or from a time on."""
     identity = view.path["id"]
     cursor, since = view.form.get("cursor", "").strip(), view.form.get("since", "").strip()
-    if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+    if cursor and not is_number(cursor):
         raise Problem(f"cursor is {cursor!r}: give a whole number", 422)
     # The field has no zone; its label says which it is.
     body: dict[str, Any] = {"cursor": int(cursor)} if cursor else {"since": f"{since}Z"}
@@ -270,9 +273,7 @@ async def letters(view: View) -> Response:
         cursors = [name.removeprefix(_LETTER) for name in view.form if name.startswith(_LETTER)]
         if not cursors:
             raise Problem("no dead letter is chosen: tick some first", 422)
-    if cursors is not None and not all(
-        each.isascii() and each.isdigit() and len(each) < 19 for each in cursors
-    ):
+    if cursors is not None and not all(map(is_number, cursors)):
         raise Problem(f"the cursors are {', '.join(cursors)}: give whole numbers", 422)
     back = place_of("consumers", identity)
     if action == "replay":
@@ -292,13 +293,16 @@ async def delete(view: View) -> Response:
     identity = view.path["id"]
     stored = view.tenant.consumer(identity)
     found = await view.ask("read_consumer", {"id": identity})
-    back: list[tuple[str, dict[str, str], Any]] = []
+    back: list[tuple[Any, ...]] = []
     if stored is not None:
-        back.append(("put_consumer", {"id": identity}, msgspec.to_builtins(stored.said)))
+        back.append(("put_consumer", {"id": identity}, msgspec.to_builtins(stored.said), None, ABSENT))
     along = view.form.get("subscriptions") == "delete"
     if along and found.subscriptions <= _RESTORED:
-        owned = view.tenant.store.subscriptions.page("", _RESTORED, consumer=identity)
-        back += [("replace_subscription", {"id": each.id}, msgspec.to_builtins(each.said)) for each in owned]
+        page = view.tenant.store.subscriptions.page
+        back += [
+            ("replace_subscription", {"id": each.id}, msgspec.to_builtins(each.said), None, ABSENT)
+            for each in await asyncio.to_thread(page, "", _RESTORED, consumer=identity)
+        ]
     await view.ask("delete_consumer", {"id": identity}, {"subscriptions": "delete"} if along else None)
     told = f"consumer {identity} is deleted"
     if along and found.subscriptions:

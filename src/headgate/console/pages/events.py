@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from headgate.console.pages.now import recent
-from headgate.console.view import View, page, place_of
+from headgate.console.view import View, is_number, page, place_of
 from headgate.errors import HeadgateError
 from headgate.service.problems import NotFound, Problem
 
@@ -53,7 +53,7 @@ async def _found(view: View, find: str, subscription: str) -> Response:
     """Go to the event of an id or a cursor; list them if there are several of an id."""
     answer = await view.ask("list_events", query={"id": find})
     cursors = [each.cursor for each in answer.items]
-    if not cursors and find.isascii() and find.isdigit() and len(find) < 19:
+    if not cursors and is_number(find):
         try:
             cursors = [(await view.ask("read_event", {"cursor": find})).cursor]
         except NotFound:

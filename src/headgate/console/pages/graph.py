@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,7 +11,9 @@ from starlette.responses import Response
 from headgate.console.view import View, page, place_of
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import HeadgateError
+from headgate.service.api.operation import ADMIN, READ
 from headgate.service.problems import Conflict, NotFound, Problem, problem_of
+from headgate.service.security.keys import check_scope
 
 if TYPE_CHECKING:
     from headgate.console.asking import Asked
@@ -44,7 +47,7 @@ async def graph(view: View) -> Response:
     if view.query.get("event"):
         way, missing = await _way(view)
         copy = view.asked[-1]
-    seen = _seen(view, part, way, whole=asked_part["node"] is None)
+    seen = await asyncio.to_thread(_seen, view, part, way, whole=asked_part["node"] is None)
     return view.shown(
         "graph.html.j2",
         copy=copy,
@@ -68,6 +71,7 @@ async def newest_way(view: View) -> Response:
     node = view.query.get("node") or None
     part = await view.ask("read_graph", query={"node": node, "hops": view.number("hops", 2), "most": DRAWN})
     way, missing = await _way(view, NEWEST)
+    seen = await asyncio.to_thread(_seen, view, part, way, whole=node is None)
     return view.part(
         "graph_way.html.j2",
         part=part,
@@ -75,7 +79,7 @@ async def newest_way(view: View) -> Response:
         missing=missing,
         follows=True,
         node=node,
-        **_seen(view, part, way, whole=node is None),
+        **seen,
     )
 
 
@@ -154,12 +158,14 @@ def _drawn(row: dict[str, Any]) -> dict[str, Any]:
 @page("GET", "/console/graph/new-node")
 async def new_node(view: View) -> Response:
     """Show the form of a node that is not there yet."""
+    check_scope(view.key, ADMIN)
     return _node_form(view, None, {"id": view.query.get("id", ""), "dialect": SQL})
 
 
 @page("GET", "/console/graph/new-edge")
 async def new_edge(view: View) -> Response:
     """Show the form of an edge that is not there yet."""
+    check_scope(view.key, ADMIN)
     said = {name: view.query.get(name, "") for name in ("source", "target")}
     return _edge_form(view, False, {**said, "dialect": SQL})
 
@@ -178,7 +184,7 @@ async def _node(view: View, identity: str, refused: HeadgateError | None = None)
         {"id": identity},
         {"after": view.query.get("after", ""), "limit": _FOUND},
     )
-    edges = view.tenant.store.graph.ends_at(identity)
+    edges = await asyncio.to_thread(view.tenant.store.graph.ends_at, identity)
     way = None
     if view.query.get("event"):
         way, _ = await _way(view)
@@ -203,6 +209,7 @@ async def _node(view: View, identity: str, refused: HeadgateError | None = None)
 @page("GET", "/console/graph/edge")
 async def edge(view: View) -> Response:
     """Show an edge, to change it."""
+    check_scope(view.key, READ)
     source, target = view.query.get("source", ""), view.query.get("target", "")
     found = view.tenant.store.graph.edge(source, target)
     if found is None:
@@ -213,6 +220,7 @@ async def edge(view: View) -> Response:
 @page("POST", "/console/graph/nodes")
 async def add_node(view: View) -> Response:
     """Add a node."""
+    check_scope(view.key, ADMIN)
     identity = view.form.get("id", "").strip()
     try:
         if not identity:
@@ -246,7 +254,7 @@ async def delete_node(view: View) -> Response:
     """Delete a node and its edges."""
     identity = view.path["id"]
     before = await view.ask("read_node", {"id": identity})
-    edges = view.tenant.store.graph.ends_at(identity)
+    edges = await asyncio.to_thread(view.tenant.store.graph.ends_at, identity)
     await view.ask("delete_node", {"id": identity})
     back = [("put_node", {"id": identity}, before), *(("put_edge", {}, each) for each in edges)]
     name = view.session.can_restore(f"node {identity} with its edges", *back)
@@ -256,6 +264,7 @@ async def delete_node(view: View) -> Response:
 @page("POST", "/console/graph/edges")
 async def put_edge(view: View) -> Response:
     """Have an edge, in the place of another or not."""
+    check_scope(view.key, ADMIN)
     source, target = (view.form.get(name, "").strip() for name in ("source", "target"))
     known = view.form.get("known") == "yes"
     before = view.tenant.store.graph.edge(source, target)
@@ -275,6 +284,7 @@ async def put_edge(view: View) -> Response:
 @page("POST", "/console/graph/delete-edge")
 async def delete_edge(view: View) -> Response:
     """Delete an edge."""
+    check_scope(view.key, ADMIN)
     ends = {name: view.form.get(name, "") for name in ("source", "target")}
     before = view.tenant.store.graph.edge(ends["source"], ends["target"])
     await view.ask("delete_edge", query=ends)

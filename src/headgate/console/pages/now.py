@@ -90,7 +90,7 @@ async def _stream(view: View) -> AsyncIterator[bytes]:
     row = template("event_row.html.j2")
     yield b"retry: 2000\n\n"
     async for sample in view.console.histories.of(tenant.name).follow():
-        if view.server.keys.get(view.key.id) is None and view.key.id:
+        if not view.console.lets_go_on(view.session, view.key):
             return
         last = tenant.position
         if last > seen:

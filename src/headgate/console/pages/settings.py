@@ -7,10 +7,10 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.console.templates import size, span
-from headgate.console.view import View, page, place_of
+from headgate.console.view import View, is_number, page, place_of
 from headgate.core.settings import Kind, plain, settings_of
 from headgate.errors import HeadgateError
-from headgate.service.problems import problem_of
+from headgate.service.problems import Problem, problem_of
 from headgate.service.security.keys import SCOPES, check_scope
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _KEYS = 100
 _AUDITED = 50
+_LONGEST = 36_500
+"""Days that a key may count."""
 _ADMIN = "admin"
 _ABOUT = {
     "publish": "send events",
@@ -112,10 +114,13 @@ async def create_key(view: View) -> Response:
     body: dict[str, Any] = {"scopes": [name for name in SCOPES if form.get(f"scope-{name}")]}
     body["note"] = form.get("note", "").strip()
     days = form.get("days", "").strip()
-    if days.isascii() and days.isdigit() and 0 < len(days) < 6:
-        body["expires"] = dt.datetime.now(dt.UTC) + dt.timedelta(days=int(days))
     first = not len(view.server.keys)
     try:
+        if days:
+            # A key that was to end must never be one that does not.
+            if not is_number(days) or not 1 <= int(days) <= _LONGEST:
+                raise Problem(f"it expires after {days!r} days: give 1 to {_LONGEST:,}, or nothing", 422)
+            body["expires"] = dt.datetime.now(dt.UTC) + dt.timedelta(days=int(days))
         made = await view.ask("create_key", body=body)
     except HeadgateError as error:
         check_scope(view.key, _ADMIN)

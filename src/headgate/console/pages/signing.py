@@ -11,7 +11,7 @@ from headgate.console.session import COOKIE
 from headgate.console.templates import render
 from headgate.console.view import HTML, View, page, place_of
 from headgate.errors import HeadgateError
-from headgate.service.problems import NotFound, Problem, problem_of
+from headgate.service.problems import NotFound, Problem
 from headgate.service.storage.audit import noted
 
 _FIRST = place_of("now")
@@ -23,12 +23,11 @@ async def ask_key(view: View) -> Response:
     goal = local_path(view.query.get("next"), _FIRST)
     if not len(view.server.keys):
         return view.went(goal)
-    return _form(view, goal)
+    return _form(goal)
 
 
-def _form(view: View, goal: str, refused: str = "", status: int = 200) -> Response:
-    data = view.server.settings.data
-    return Response(render("sign_in.html.j2", next=goal, refused=refused, data=data), status, media_type=HTML)
+def _form(goal: str, refused: str = "", status: int = 200) -> Response:
+    return Response(render("sign_in.html.j2", next=goal, refused=refused), status, media_type=HTML)
 
 
 @page("POST", "/console/sign-in", public=True)
@@ -45,7 +44,7 @@ async def sign_in(view: View) -> Response:
     except Problem as error:
         if error.status == 401:
             console.sessions.note_failure(address)
-        return _form(view, goal, str(error), error.status)
+        return _form(goal, str(error), error.status)
     if not key.id:
         return view.went(goal)
     console.sessions.end(view.request.cookies.get(COOKIE))
@@ -69,18 +68,26 @@ async def sign_out(view: View) -> Response:
 @page("POST", "/console/undo")
 async def undo(view: View) -> Response:
     """Bring back what was deleted."""
-    found = view.session.restoring(view.form.get("what", ""))
+    name = view.form.get("what", "")
+    found = view.session.restoring(name)
     back = local_path(_referrer(view), _FIRST)
     if found is None:
         raise NotFound("this cannot be undone any more: it was long ago, or was undone already")
-    try:
-        for operation, path, body, *query in found.requests:
-            await view.ask(operation, path, query[0] if query else None, body)
-    except HeadgateError as error:
-        raise Problem(f"{found.what} could not be brought back: {error}", problem_of(error).status) from None
+    for done, (operation, path, body, *more) in enumerate(found.requests):
+        query, headers = (*more, None, None)[:2]
+        try:
+            await view.ask(operation, path, query, body, headers)
+        except HeadgateError as error:
+            view.session.has_restored(name, found, done)
+            part = f", and {done} of {len(found.requests)} parts of it are" if done else ""
+            view.tell(f"{found.what} is not back{part}: {error}", good=False, undo=name)
+            return view.went(back)
     return view.went(back, f"{found.what} is back")
 
 
 def _referrer(view: View) -> str | None:
-    found = urlsplit(view.request.headers.get("referer", ""))
+    try:
+        found = urlsplit(view.request.headers.get("referer", ""))
+    except ValueError:
+        return None
     return found.path + (f"?{found.query}" if found.query else "")

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
 from headgate.console.asking import Asked
+from headgate.console.session import ABSENT
 from headgate.console.survey import EVENTS, MOST
 from headgate.console.view import View, page, place_of
 from headgate.contents.registry import kinds
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
+from headgate.service.api.operation import READ, SUBSCRIBE
 from headgate.service.problems import NotFound, Problem, problem_of
+from headgate.service.resources import SubscriptionBody
+from headgate.service.security.keys import check_scope
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
 _PAGE = 50
+_NAMED = 200
+"""Consumers that are offered in the form."""
 _TRIED = 1_000
 """Events that a filter is tried over while it is written."""
 _SORTS = {"id": "by id", "newest": "newest first", "most": "most matches", "least": "fewest matches"}
@@ -54,6 +62,7 @@ async def subscriptions(view: View) -> Response:
         "events": view.tenant.counters.events,
     }
     if which == "cost":
+        check_scope(view.key, READ)
         survey = view.console.surveys.of(view.tenant, again="again" in view.query)
         values |= {"survey": survey, "most": MOST, "tried": EVENTS}
         template = "survey_part.html.j2" if view.in_part else "subscriptions.html.j2"
@@ -78,14 +87,15 @@ def _list(view: View, template: str, *, copy: Asked | None, **values: Any) -> Re
 # One of them
 
 
-@page("GET", "/console/subscriptions/new")
+@page("GET", "/console/new-subscription")
 async def new(view: View) -> Response:
     """Show the form for a new one; it may be filled in by a link."""
+    check_scope(view.key, SUBSCRIBE)
     said = {name: view.query[name] for name in ("id", *FIELDS) if name in view.query}
     return _edit(view, None, {"filter": "", "dialect": SQL, **said})
 
 
-@page("POST", "/console/subscriptions/check")
+@page("POST", "/console/check-filter")
 async def check(view: View) -> Response:
     """Say what a filter is worth, while it is written."""
     text, dialect = view.form.get("filter", ""), view.form.get("dialect", SQL)
@@ -97,7 +107,7 @@ async def check(view: View) -> Response:
     return view.part("check.html.j2", report=answer.filters[0], text=text)
 
 
-@page("POST", "/console/subscriptions/new")
+@page("POST", "/console/new-subscription")
 async def create(view: View) -> Response:
     """Make one."""
     try:
@@ -173,7 +183,7 @@ async def delete(view: View) -> Response:
     body = written_fields(found)
     await view.ask("delete_subscription", {"id": identity})
     undo = view.session.can_restore(
-        f"subscription {identity}", ("replace_subscription", {"id": identity}, body)
+        f"subscription {identity}", ("replace_subscription", {"id": identity}, body, None, ABSENT)
     )
     return view.went(
         place_of("subscriptions"), f"subscription {identity} is deleted: it gets nothing more", undo=undo
@@ -191,22 +201,18 @@ def _edit(view: View, found: Any, form: dict[str, Any], error: HeadgateError | N
         error=problem,
         error_at=place,
         dialects=dialects(),
-        consumers=sorted(view.tenant.names.consumers)[:200],
+        consumers=nsmallest(_NAMED, view.tenant.names.consumers) if view.key.allows(READ) else (),
         copy=_asked(found, form) if found is not None else None,
     )
 
 
 def _asked(found: Any, form: dict[str, Any]) -> Asked:
     said = {name: form[name] for name in ("filter", "dialect", "consumer") if form.get(name)}
-    from urllib.parse import quote
-
     return Asked("PUT", f"/v1/subscriptions/{quote(found.id, safe='')}", said)
 
 
 def written_fields(found: Any) -> dict[str, Any]:
     """Return what a client said of a subscription, as it is sent."""
-    from headgate.service.resources import SubscriptionBody
-
     names = {each for each in SubscriptionBody.__struct_fields__ if each != "id"}
     fields = {name: getattr(found, name) for name in names}
     defaults = msgspec.structs.asdict(SubscriptionBody())

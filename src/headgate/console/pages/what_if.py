@@ -12,6 +12,7 @@ import msgspec
 from headgate.console.applying import make, requests_of
 from headgate.console.draft import (
     MOST,
+    Planned,
     Row,
     changes_graph,
     ids_of,
@@ -21,7 +22,7 @@ from headgate.console.draft import (
     told,
 )
 from headgate.console.trial import Question, Run
-from headgate.console.view import View, page, place_of
+from headgate.console.view import View, is_number, page, place_of
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import HeadgateError
 from headgate.runtime.operations import (
@@ -93,6 +94,7 @@ def _state(view: View) -> _State:
 @page("GET", "/console/what-if")
 async def what_if(view: View) -> Response:
     """Show the draft, what can be changed, and what the last trial found."""
+    check_scope(view.key, READ)
     form: dict[str, Any] = {name: value for name, value in view.query.items() if name != "change"}
     change = view.query.get("change", UPSERT)
     if view.query.get("subscription"):
@@ -244,10 +246,16 @@ async def _judged(view: View, rows: list[Row]) -> tuple[list[Row], list[tuple[Ro
         except HeadgateError as error:
             refused.append((row, str(error)))
     whole = [*_state(view).rows, *good]
-    planned = plan(await asyncio.to_thread(view.tenant.contents, ids_of(whole)), whole)
+    planned = await _planned(view, ids_of(whole), whole)
     late = {id(each.row): each.reason for each in planned.refused}
     refused += [(row, late[id(row)]) for row in good if id(row) in late]
     return [row for row in good if id(row) not in late], refused
+
+
+async def _planned(view: View, ids: list[str], rows: list[Row]) -> Planned:
+    """Try rows on what there is; the whole graph is read for it."""
+    tenant, tried = view.tenant, list(rows)
+    return await asyncio.to_thread(lambda: plan(tenant.contents(ids), tried))
 
 
 @page("POST", "/console/what-if/remove")
@@ -257,7 +265,7 @@ async def remove(view: View) -> Response:
     if which == "all":
         state.rows, state.run = [], None
         return view.went(_PAGE, "the draft is empty")
-    if not which.isdigit() or int(which) >= len(state.rows):
+    if not is_number(which) or int(which) >= len(state.rows):
         raise Problem(f"row {which!r} is not in the draft any more: load the page again", 404)
     del state.rows[int(which)]
     return view.went(_PAGE, "the change is out of the draft")
@@ -290,7 +298,7 @@ def _whole(view: View, name: str, most: int) -> int | None:
     given = view.form.get(name, "").strip()
     if not given:
         return None
-    if not (given.isascii() and given.isdigit() and 1 <= int(given) <= most):
+    if not (is_number(given) and 1 <= int(given) <= most):
         raise Problem(f"{name} is {given!r}: give a whole number from 1 to {most:,}, or leave it empty", 422)
     return int(given)
 
@@ -309,6 +317,7 @@ def _since(view: View) -> float | None:
 @page("GET", "/console/what-if/progress")
 async def progress(view: View) -> Response:
     """Say how far the trial is, or what it found."""
+    check_scope(view.key, READ)
     return view.part("what_if_result.html.j2", **_values(view, _state(view)))
 
 
@@ -333,15 +342,16 @@ async def apply(view: View) -> Response:
         if tried is None or tried.result is None or tried.question.rows != tuple(state.rows):
             raise Conflict("the draft was not tried as it is now: run it first")
         result = tried.result
-        planned = plan(view.tenant.contents([*result.planned.ops]), state.rows)
+        planned = await _planned(view, list(result.planned.ops), state.rows)
         if planned.refused:
             raise Conflict(f"what the draft changes is not as it was: {planned.refused[0].reason}")
     except HeadgateError as error:
         return _shown(view, UPSERT, {}, error)
-    made = await make(view, requests_of(planned, view.tenant.store, result.revisions))
+    asks = await asyncio.to_thread(requests_of, planned, view.tenant.store, result.revisions)
+    made = await make(view, asks)
     before, undo = f"the state before {_count(made.done)}", None
     if made.back:
-        undo = view.session.can_restore(before, *(each[:4] for each in made.back))
+        undo = view.session.can_restore(before, *(each[:5] for each in made.back))
     if made.refused:
         said = f"{_count(made.done)} made, and {len(made.refused)} refused: {'; '.join(made.refused[:5])}"
         view.tell(said, good=False, undo=undo)

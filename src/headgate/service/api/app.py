@@ -35,6 +35,7 @@ from headgate.service.api.listening import socket_of
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
 from headgate.service.security.keys import EVERYBODY, check_scope
+from headgate.service.security.origins import check_local
 from headgate.service.security.protocol import HEADERS
 from headgate.service.storage.answers import Kept, digest_of, remember
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection, Request
 
     from headgate.service.api.operation import Operation
+    from headgate.service.security.keys import Key
     from headgate.service.server import Server
 
 _LOG = logging.getLogger("headgate.service")
@@ -82,7 +84,7 @@ def _endpoint(server: Server, asked: Operation) -> Any:
                 raise Problem(f"the headers have more than {HEADERS:,} bytes: send less", 431)
             if asked.public:
                 return _response(await asked.handler(Call(server, NO_TENANT, EVERYBODY, request, b"")))
-            key = server.keys.find(key_of(request))
+            key = who_asks(server, request)
             check_scope(key, asked.scope)
             tenant = await server.tenant(key.tenant)
             most = server.settings.import_body if asked.large else server.settings.body
@@ -140,6 +142,14 @@ def key_of(request: HTTPConnection) -> str | None:
     if given is not None and given[: len(_BEARER)].casefold() == _BEARER:
         return given[len(_BEARER) :].strip()
     return request.headers.get("x-api-key")
+
+
+def who_asks(server: Server, connection: HTTPConnection) -> Key:
+    """Find who asks; without keys, it is somebody of this machine or nobody."""
+    key = server.keys.find(key_of(connection))
+    if not key.id:
+        check_local(connection, server.settings.host)
+    return key
 
 
 async def read_body(request: Request, server: Server, most: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from typing import TYPE_CHECKING, Any, Literal
@@ -87,7 +88,7 @@ async def views(call: Call, states: list[State], secret: str | None = None) -> l
     """Return consumers as they are read."""
     dispatcher = call.dispatcher
     behind = await dispatcher.behind(states)
-    dead = call.tenant.store.consumers.count_dead()
+    dead = await asyncio.to_thread(call.tenant.store.consumers.count_dead)
     return [_view(call, state, *behind[state], dead.get(state.id, 0), secret) for state in states]
 
 

@@ -210,10 +210,10 @@ def socket_of(server: Server) -> Any:
     """Make what answers at a WebSocket."""
 
     async def endpoint(websocket: WebSocket) -> None:
-        from headgate.service.api.app import key_of, refusal
+        from headgate.service.api.app import refusal, who_asks
 
         try:
-            key = server.keys.find(key_of(websocket))
+            key = who_asks(server, websocket)
             check_scope(key, READ)
             await server.tenant(key.tenant)
             dispatcher = server.dispatchers[key.tenant]

@@ -239,7 +239,7 @@ class TraceAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
 async def trace_event(call: Call) -> Answer:
     """Follow an event."""
     said = call.said(TraceBody)
-    event, kept = asked_event(call, said.event, said.cursor, said.event_id)
+    event, kept = await asyncio.to_thread(asked_event, call, said.event, said.cursor, said.event_id)
     return Answer(await asyncio.to_thread(_trace, call.tenant, event, kept, said.most))
 
 

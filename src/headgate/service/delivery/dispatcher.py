@@ -168,16 +168,20 @@ class Dispatcher:
 
         self.spawn(disabled())
 
+    def has_all(self, state: State) -> bool:
+        """Tell whether it is known that nothing waits for a consumer."""
+        start = max(state.cursor, state.clear)
+        return start >= self.hub.began and self.hub.latest(state.number) <= start
+
     async def behind(self, states: Iterable[State]) -> dict[State, tuple[Behind, bool]]:
         """Count for consumers what they have not acknowledged, and tell whether the count is exact."""
         last, asked = self.tenant.position, {}
         found = {}
         for state in states:
-            start = max(state.cursor, state.clear)
-            if start >= self.hub.began and self.hub.latest(state.number) <= start:
+            if self.has_all(state):
                 found[state] = Behind(0, None, last), True
             else:
-                asked[state.number] = start, state
+                asked[state.number] = max(state.cursor, state.clear), state
         if asked:
             starts = {number: start for number, (start, _) in asked.items()}
             counted = await asyncio.to_thread(
