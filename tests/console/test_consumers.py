@@ -10,7 +10,7 @@ import pytest
 
 from headgate.service.security.keys import Keys
 from headgate.service.server import make_place
-from tests.console.serving import Served, Visitor, serving
+from tests.console.serving import Served, Visitor, answering, closed_port, serving
 from tests.service.delivery.serving import Endpoint
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def test_a_webhook(served: Served, endpoint: Endpoint) -> None:
         seen = visitor.post(f"{place}/test", HX_Request="true")
         assert "The webhook answered 200" in seen.text
         seen = visitor.post(f"{place}/dead-letters", {"what": f"replay {first}"})
-        assert "dead letters that are tried again: 1" in seen.text
+        assert "1 dead letters are tried as soon as it may be called" in seen.text
         until(lambda: len(letters()) == 2)
         visitor.post(f"{place}/dead-letters", {"what": "drop", f"letter-{third}": "on"})
         assert [each["cursor"] for each in letters()] == [second]
@@ -227,3 +227,26 @@ def test_who_only_reads_changes_nothing(tmp_path: Path) -> None:
             assert visitor.post(f"/console/consumers/c{path}", form).status == 403, path
         assert visitor.post("/console/consumers/c/delete", {"token": "x"}).status == 403
         assert visitor.post("/console/consumers/c/delete", Origin="https://example.com").status == 403
+
+
+def test_replays_do_not_wait_for_the_circuit_of_another_endpoint(tmp_path: Path) -> None:
+    """Dead letters that wait for an open circuit are delivered as soon as the consumer has another URL."""
+    with (
+        serving(tmp_path, private_webhooks=True) as served,
+        served.client() as client,
+        closed_port() as closed,
+        answering() as (port, taken),
+    ):
+        client.consumer("hook", url=f"http://127.0.0.1:{closed}/", attempts=1, order="parallel")
+        client.subscribe("called", "n > 0", consumer="hook")
+        client.publish([{"id": str(n), "n": n} for n in range(1, 7)])
+        deadline = time.monotonic() + 20
+        while client.ask("GET", "/v1/consumers/hook")["state"].get("circuit") != "open":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        client.ask("POST", "/v1/consumers/hook/dead-letters:replay", {})
+        client.consumer("hook", url=f"http://127.0.0.1:{port}/", attempts=1, order="parallel")
+        assert taken.wait(15)
+        while client.ask("GET", "/v1/consumers/hook/dead-letters")["items"]:
+            assert time.monotonic() < deadline + 20
+            time.sleep(0.05)

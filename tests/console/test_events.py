@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.console.history import quantile
+from headgate.console.history import Histories, quantile
 from headgate.service.metrics import BOUNDS
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def test_write_an_event(open_server: Served, visitor: Visitor) -> None:
         client.subscribe("writer", "written = 1")
     visitor.get("/console/events/new")
     tried = visitor.post("/console/events/try", {"event": '{"id": "w", "written": 1}'})
-    assert "1 subscriptions match" in tried.text
+    assert "1 subscription matches" in tried.text
     assert "Nobody" in visitor.post("/console/events/try", {"event": '{"id": "w", "written": 3}'}).text
     for wrong in ("{", "[1]", '{"specversion": "9"}'):
         assert "callout bad" in visitor.post("/console/events/try", {"event": wrong}).body
@@ -78,11 +80,35 @@ def test_live(open_server: Served, visitor: Visitor) -> None:
         elif line.startswith("data: "):
             found.setdefault(name, json.loads(line[6:]))
     connection.close()
+    sample = found["sample"]
+    assert isinstance(sample, dict)
+    assert abs(sample["time"] - time.time()) < 5
     rows = found["rows"]
     assert isinstance(rows, dict)
     assert len(rows["rows"]) + rows["more"] == 25
     assert len(rows["rows"]) == 10
     assert "live-24" in rows["rows"][-1]
+
+
+def test_seconds_are_noted_once_each(open_server: Served) -> None:
+    """However early or late timers are, each second that is noted comes once, and none before its time."""
+    server = open_server.running.server
+    histories = Histories()
+
+    async def watch() -> None:
+        task = asyncio.get_running_loop().create_task(histories.sample(server))
+        await asyncio.sleep(1.2)
+        # Somebody else has the processor for more than a second.
+        time.sleep(1.3)
+        await asyncio.sleep(1.0)
+        task.cancel()
+
+    asyncio.run(watch())
+    times = [each.time for each in histories.of("default").samples]
+    assert 2 <= len(times) <= 4
+    assert times == sorted(set(times))
+    assert times[-1] <= time.time()
+    assert times[-1] >= time.time() - 2
 
 
 @pytest.mark.parametrize("part", [0.5, 0.99])

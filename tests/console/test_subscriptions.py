@@ -36,7 +36,7 @@ def test_a_life(open_server: Served, visitor: Visitor) -> None:
         assert (said["score"], said["metadata"], said["consumer"]) == ("0.3 * life + 1", {"a": 1}, "me")
         client.publish({"id": "e1", "life": 1})
     seen = visitor.get("/console/subscriptions/life")
-    assert "Matches 1 since the service runs" in seen.text
+    assert "Matches 1 since the service started" in seen.text
     assert "curl" in seen.body
     seen = visitor.get("/console/subscriptions/life/edit")
     changed = {**form, "filter": "life = 2", "revision": str(said["revision"]), "id": ""}

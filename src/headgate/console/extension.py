@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from headgate.console import assets
-from headgate.console.guard import HEADERS, SAFE, check_origin
+from headgate.console.guard import HEADERS, SAFE, check_origin, local_path
 from headgate.console.history import Histories
 from headgate.console.pages import (  # noqa: F401 -- they are the pages
     consumers,
@@ -30,7 +30,7 @@ from headgate.console.session import COOKIE, Sessions
 from headgate.console.survey import Surveys
 from headgate.console.templates import render
 from headgate.console.trial import Trials
-from headgate.console.view import HTML, PAGES, View, read_form
+from headgate.console.view import HTML, PAGES, View, place_of, read_form
 from headgate.errors import HeadgateError
 from headgate.service.api.app import read_body
 from headgate.service.extension import Extension
@@ -184,12 +184,20 @@ class Console(Extension):
 
     async def _refusal(self, request: Request, error: HeadgateError) -> Response:
         found = problem_of(error)
-        _, key = self._who(request.cookies.get(COOKIE))
+        session, key = self._who(request.cookies.get(COOKIE))
         values: dict[str, Any] = {"error": found, "signed_in": key is not None, "address": request.url.path}
         if request.headers.get("hx-request") == "true":
             # Parts of a page say what is wrong in their place.
             return Response(render("refusal_part.html.j2", **values), 200, found.headers, HTML)
-        return Response(render("refusal.html.j2", **values), found.status, found.headers, HTML)
+        tenant = None if key is None else self.server.tenants.get(key.tenant)
+        # Who may not see a page sees no menu and no token either.
+        if session is None or key is None or tenant is None or found.status in {401, 403}:
+            return Response(render("refusal.html.j2", **values), found.status, found.headers, HTML)
+        view = View(self, request, session, key, tenant)
+        back = local_path(view.referrer, place_of("now"))
+        response = view.shown("refused.html.j2", status=found.status, error=found, back=back)
+        response.headers.update(found.headers)
+        return response
 
     async def _nothing(self, request: Request) -> Response:
         error = Problem(f"the console has no page {request.url.path}", 404)

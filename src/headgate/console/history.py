@@ -60,8 +60,8 @@ class History:
         self._told = asyncio.Condition()
         self._closed = False
 
-    async def note(self, server: Server, tenant: Tenant) -> None:
-        """Note what came since the last time, and tell who waits."""
+    async def note(self, server: Server, tenant: Tenant, second: int) -> None:
+        """Note what came up to a second since the last time, and tell who waits."""
         counts, dispatcher = tenant.counters, server.dispatchers[tenant.name]
         times = counts.times.get(_PUBLISH)
         now = _Before(
@@ -79,11 +79,9 @@ class History:
             for state in dispatcher.states.values()
             if not dispatcher.has_all(state)
         ]
-        # A second that came late does not stand at the place of the one after it.
-        last = self.samples[-1].time if self.samples else 0
         self.samples.append(
             Sample(
-                max(last + 1, int(time.time())),
+                second,
                 now.events - before.events,
                 now.matches - before.matches,
                 now.deliveries - before.deliveries,
@@ -143,11 +141,16 @@ class Histories:
 
     async def sample(self, server: Server) -> None:
         """Note each second of each tenant."""
+        second = int(time.time()) + 1
         while True:
-            await asyncio.sleep(1.0 - time.time() % 1.0)
+            # A timer may be early by the wall's clock.
+            while (left := second - time.time()) > 0:
+                await asyncio.sleep(left)
             for name, tenant in list(server.tenants.items()):
                 if name in server.dispatchers:
-                    await self.of(name).note(server, tenant)
+                    await self.of(name).note(server, tenant, second)
+            # What came while others had the processor counts in the second that is noted next.
+            second = max(second + 1, int(time.time()))
 
     def close(self) -> None:
         """Have who waits end."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from starlette.responses import Response
 
@@ -99,6 +99,15 @@ class View:
         """Return where the API is, as the browser calls it."""
         scheme = "http" if self.server.settings.certificate is None else "https"
         return f"{scheme}://{self.request.headers.get('host', 'localhost')}"
+
+    @property
+    def referrer(self) -> str:
+        """Return the path that the browser came from, whatever its host."""
+        try:
+            found = urlsplit(self.request.headers.get("referer", ""))
+        except ValueError:
+            return ""
+        return found.path + (f"?{found.query}" if found.query else "")
 
     @property
     def in_part(self) -> bool:

@@ -252,6 +252,8 @@ async def replay(view: View) -> Response:
     cursor, since = view.form.get("cursor", "").strip(), view.form.get("since", "").strip()
     if cursor and not is_number(cursor):
         raise Problem(f"cursor is {cursor!r}: give a whole number", 422)
+    if not cursor and not since:
+        raise Problem("give a cursor or a time, from where on events are delivered again", 422)
     # The field has no zone; its label says which it is.
     body: dict[str, Any] = {"cursor": int(cursor)} if cursor else {"since": f"{since}Z"}
     found = await view.ask("replay", {"id": identity}, body=body)
@@ -279,7 +281,10 @@ async def letters(view: View) -> Response:
     if action == "replay":
         body = {} if cursors is None else {"cursors": [int(each) for each in cursors]}
         done = await view.ask("replay_dead_letters", {"id": identity}, body=body)
-        return view.went(f"{back}#dead-letters", f"dead letters that are tried again: {done.replayed:,}")
+        return view.went(
+            f"{back}#dead-letters",
+            f"{done.replayed:,} dead letters are tried as soon as it may be called",
+        )
     if action != "drop":
         raise Problem(f"{what!r} is nothing that is done with dead letters: replay or drop them", 422)
     query = None if cursors is None else {"cursors": ",".join(cursors)}

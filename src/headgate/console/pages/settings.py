@@ -116,6 +116,8 @@ async def create_key(view: View) -> Response:
     days = form.get("days", "").strip()
     first = not len(view.server.keys)
     try:
+        if not body["scopes"]:
+            raise Problem("no scope is chosen: a key without one could do nothing", 422)
         if days:
             # A key that was to end must never be one that does not.
             if not is_number(days) or not 1 <= int(days) <= _LONGEST:

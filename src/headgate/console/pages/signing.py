@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from starlette.responses import Response
 
 from headgate.console.guard import local_path
@@ -70,7 +68,7 @@ async def undo(view: View) -> Response:
     """Bring back what was deleted."""
     name = view.form.get("what", "")
     found = view.session.restoring(name)
-    back = local_path(_referrer(view), _FIRST)
+    back = local_path(view.referrer, _FIRST)
     if found is None:
         raise NotFound("this cannot be undone any more: it was long ago, or was undone already")
     for done, (operation, path, body, *more) in enumerate(found.requests):
@@ -83,11 +81,3 @@ async def undo(view: View) -> Response:
             view.tell(f"{found.what} is not back{part}: {error}", good=False, undo=name)
             return view.went(back)
     return view.went(back, f"{found.what} is back")
-
-
-def _referrer(view: View) -> str | None:
-    try:
-        found = urlsplit(view.request.headers.get("referer", ""))
-    except ValueError:
-        return None
-    return found.path + (f"?{found.query}" if found.query else "")

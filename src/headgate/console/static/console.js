@@ -56,6 +56,7 @@
   let began = 0;
   function pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === 'Escape' && event.target.matches('[data-search]')) event.target.blur();
     if (event.target.closest('input, textarea, select, dialog')) return;
     if (Date.now() - began < 1500) {
       began = 0;

@@ -1,7 +1,7 @@
 // Drawings of graphs: laid out in layers, left to right; nodes are links that the keyboard reaches. Follows an event live.
 'use strict';
 (() => {
-  const SVG = 'http://www.w3.org/2000/svg', LONGEST = 26, HEIGHT = 52;
+  const SVG = 'http://www.w3.org/2000/svg', LONGEST = 34, HEIGHT = 52;
   const signs = {entered: '▶ entered', passed: '✓ passed', stopped: '✕ stopped'};
   const classes = {entered: 'source', passed: 'good', stopped: 'bad'};
   function make(name, attributes, ...children) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import os
 import socket
 import time
 from functools import partial
@@ -77,6 +78,9 @@ class Sender:
             reason = str(error)
         except TimeoutError:
             reason = f"there was no answer within {timeout:g} s"
+        except aiohttp.ClientConnectorError as error:
+            cause = os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
+            reason = f"no connection to {error.host}:{error.port}: {cause}"[:_SHOWN]
         except (aiohttp.ClientError, OSError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"[:_SHOWN]
         return Outcome(status, round(1_000 * (time.monotonic() - began)), reason, after)

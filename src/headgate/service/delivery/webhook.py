@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from headgate.service.tenant.names import Delivery
 
 _LOG = logging.getLogger("headgate.service")
+_LOOK = 1.0
+"""Seconds between two looks at a circuit that is open."""
 _GONE = 410
 _BATCH = 256
 _LISTED = 4_096
@@ -115,7 +117,8 @@ async def attempt(dispatcher: Dispatcher, state: State, delivery: Delivery) -> O
     """Try to deliver an event once, when the circuit lets it through, and note what became of it."""
     breaker = state.breaker
     while wait := breaker.wait():
-        await asyncio.sleep(wait)
+        # Somebody may change the consumer meanwhile, which closes the circuit.
+        await asyncio.sleep(min(wait, _LOOK))
     try:
         outcome = await post(dispatcher, state, delivery)
     except BaseException:
