@@ -18,7 +18,9 @@ from typing import Any
 
 
 def _request(consumer: str, after: int) -> bytes:
-    head = f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n"
+    head = (
+        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: {after}\r\n\r\n"
+    )
     return head.encode()
 
 
@@ -30,7 +32,7 @@ async def _listen(
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
     writer.write(
-        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n".encode()
+        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: {after}\r\n\r\n".encode()
     )
     await reader.readuntil(b"\r\n\r\n")
     opened.set()
