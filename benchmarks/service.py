@@ -347,7 +347,7 @@ class _Stalled:
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         self._socket.connect(("127.0.0.1", server.port))
-        self._socket.sendall(b"GET /v1/consumers/stalled/listen HTTP/1.1\r\nHost: x\r\n\r\n")
+        self._socket.sendall(b"GET /v1/consumers/stalled/listen HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self._socket.recv(64)
         some = [{"id": f"b{number}", "stalled": 1, "text": "x" * 10_000} for number in range(100)]
         for _ in range(20):

@@ -18,7 +18,9 @@ from typing import Any
 
 
 def _request(consumer: str, after: int) -> bytes:
-    head = f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n"
+    head = (
+        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: {after}\r\n\r\n"
+    )
     return head.encode()
 
 
@@ -29,9 +31,7 @@ async def _listen(
     port: int, consumer: str, after: int, times: list[float], counts: list[int], opened: asyncio.Event
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
-    writer.write(
-        f"GET /v1/consumers/{consumer}/listen HTTP/1.1\r\nHost: x\r\nLast-Event-ID: {after}\r\n\r\n".encode()
-    )
+    writer.write(_request(consumer, after))
     await reader.readuntil(b"\r\n\r\n")
     opened.set()
     try:

@@ -20,8 +20,8 @@ _PREPARED = 200
 
 
 def _request(path: str, kind: str, body: bytes) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    about = f"Content-Type: {kind}\r\nContent-Length: {len(body)}"
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{about}\r\n\r\n".encode() + body
 
 
 def prepare(lines: list[bytes], mode: str) -> list[tuple[int, bytes]]:

@@ -61,7 +61,7 @@ class Retries:
 
 def wait_of(given: str | None) -> float:
     """Read how long a service asks to wait, up to a minute."""
-    return min(float(given), 60.0) if given is not None and given.isdigit() else 0.0
+    return min(float(given), 60.0) if given is not None and given.isascii() and given.isdigit() else 0.0
 
 
 def address_of(given: str | None) -> str:

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from headgate.console.asking import Asked, Asker
 from headgate.console.session import Message
 from headgate.console.templates import render
+from headgate.service.api.operation import is_number
 from headgate.service.problems import Problem
 
 if TYPE_CHECKING:
@@ -164,15 +165,6 @@ class View:
         if self.in_part:
             return Response(status_code=204, headers={"HX-Redirect": path})
         return Response(status_code=303, headers={"Location": path})
-
-
-def is_number(text: str) -> bool:
-    """Tell whether a text is a whole number that fits everywhere.
-
-    >>> is_number("12"), is_number("²"), is_number("9" * 5_000), is_number("")
-    (True, False, False, False)
-    """
-    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def place_of(*parts: object) -> str:

@@ -242,7 +242,7 @@ def test_limits_of_requests(keyed: Keyed) -> None:
     with socket.create_connection(("127.0.0.1", port)) as line:
         began = time.monotonic()
         line.sendall(
-            b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: 100\r\n"
             b"Authorization: Bearer " + keyed.admin.encode() + b"\r\n\r\n{"
         )

@@ -196,6 +196,8 @@ def test_other_orders(tmp_path: Path) -> None:
         assert listed("sort=newest&search=S1") == [each for each in made[::-1] if "s1" in each]
         assert listed("matched=never") == [each for each in made if not counts[each]]
         assert listed("matched=always") == ["s99"]
+        for odd_number in ("/v1/events/%C2%B3", "/v1/consumers/c1/listen?after=%C2%B3"):
+            assert api("GET", odd_number).status in {400, 404}
         for wrong in ("sort=odd", "matched=some", "sort=most&after=x", "sort=most&consumer=none"):
             refused = api("GET", f"/v1/subscriptions?{wrong}")
             assert refused.status in {400, 404}, wrong

@@ -151,7 +151,7 @@ def test_server_sent_events_go_on_where_they_ended(service: Service) -> None:
     # An envelope of many lines comes as many lines of data.
     text = '{"specversion": "1.0",\r\n "id": "c",\n "source": "/s", "type": "t", "l": 1}'
     link = socket.create_connection(("127.0.0.1", service.port))
-    head = "POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/cloudevents+json\r\n"
+    head = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/cloudevents+json\r\n"
     head += f"Content-Length: {len(text)}"
     link.sendall(f"{head}\r\n\r\n{text}".encode())
     assert b"200" in link.recv(100)
@@ -183,7 +183,7 @@ def test_a_listener_that_takes_nothing_is_cut_off_and_others_are_not(service: Se
     link = socket.socket()
     link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     link.connect(("127.0.0.1", service.port))
-    link.sendall(b"GET /v1/consumers/stalled/listen HTTP/1.1\r\nHost: a\r\n\r\n")
+    link.sendall(b"GET /v1/consumers/stalled/listen HTTP/1.1\r\nHost: localhost\r\n\r\n")
     state = service.dispatcher.states["stalled"]
     _until(lambda: len(state.listeners) == 2)
     before = service.dispatcher.counts["cut off"]

@@ -10,8 +10,9 @@ import msgspec
 
 from headgate.console.asking import Asked
 from headgate.console.session import ABSENT
-from headgate.console.view import View, is_number, page, place_of
+from headgate.console.view import View, page, place_of
 from headgate.errors import HeadgateError
+from headgate.service.api.operation import is_number
 from headgate.service.problems import Problem, problem_of
 from headgate.service.resources import ConsumerBody
 

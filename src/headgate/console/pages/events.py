@@ -9,8 +9,9 @@ from urllib.parse import quote
 import msgspec
 
 from headgate.console.pages.now import recent
-from headgate.console.view import View, is_number, page, place_of
+from headgate.console.view import View, page, place_of
 from headgate.errors import HeadgateError
+from headgate.service.api.operation import is_number
 from headgate.service.problems import NotFound, Problem
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.console.templates import size, span
-from headgate.console.view import View, is_number, page, place_of
+from headgate.console.view import View, page, place_of
 from headgate.core.settings import Kind, plain, settings_of
 from headgate.errors import HeadgateError
+from headgate.service.api.operation import is_number
 from headgate.service.problems import Problem, problem_of
 from headgate.service.security.keys import SCOPES, check_scope
 

@@ -22,7 +22,7 @@ from headgate.console.draft import (
     told,
 )
 from headgate.console.trial import Question, Run
-from headgate.console.view import View, is_number, page, place_of
+from headgate.console.view import View, page, place_of
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import HeadgateError
 from headgate.runtime.operations import (
@@ -41,7 +41,7 @@ from headgate.runtime.operations import (
     subscription_id,
 )
 from headgate.runtime.rows import SCORE
-from headgate.service.api.operation import READ
+from headgate.service.api.operation import READ, is_number
 from headgate.service.problems import Conflict, Problem, problem_of
 from headgate.service.security.keys import check_scope
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, in_json, operation
+from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, in_json, is_number, operation
 from headgate.service.problems import Busy, NotFound, Problem
 from headgate.service.settings import Quotas
 from headgate.service.storage.audit import noted
@@ -184,7 +184,7 @@ async def list_audit(call: Call) -> Answer:
     """List changes."""
     query = call.query(AuditQuery)
     most = query.most()
-    if query.after and not (query.after.isascii() and query.after.isdigit() and len(query.after) < 19):
+    if query.after and not is_number(query.after):
         raise Problem(f"after is {query.after!r}: give what `next` was in the part before", 400)
     found = await asyncio.to_thread(
         call.tenant.store.audit.page, int(query.after or 0), most + 1, query.search, latest=query.latest

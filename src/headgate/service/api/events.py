@@ -8,7 +8,7 @@ import msgspec
 
 from headgate.core.event import JSON
 from headgate.errors import EventError
-from headgate.service.api.operation import PUBLISH, READ, Answer, Call, operation
+from headgate.service.api.operation import PUBLISH, READ, Answer, Call, is_number, operation
 from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, Sent, read_sent
 from headgate.service.problems import NotFound, Problem
 
@@ -216,7 +216,7 @@ def _page(call: Call, query: EventsQuery) -> tuple[list[KeptEvent], bool]:
 async def read_event(call: Call) -> Answer:
     """Read one event."""
     given = call.path["cursor"]
-    found = event_at(call, int(given)) if given.isdigit() and len(given) < 19 else None
+    found = event_at(call, int(given)) if is_number(given) else None
     if found is None:
         raise NotFound(f"there is no event at cursor {given!r}: it was never there, or is not kept any more")
     return Answer(found)

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from headgate.errors import HeadgateError
 from headgate.service.api.deliveries import Cursor  # noqa: TC001 -- msgspec reads it
-from headgate.service.api.operation import READ, SUBSCRIBE, Call, operation
+from headgate.service.api.operation import READ, SUBSCRIBE, Call, is_number, operation
 from headgate.service.delivery.feed import Closed
 from headgate.service.delivery.frames import HEARTBEAT, frame, message, notice
 from headgate.service.problems import Conflict, Problem
@@ -88,7 +88,7 @@ def _acknowledges(query: ListenQuery, state: State, key: Key) -> bool:
 def _begin(dispatcher: Dispatcher, state: State, last: str | None, after: int | None) -> int:
     """Return the cursor that a listener begins after."""
     if last is not None and last.strip():
-        if not last.strip().isdigit() or len(last.strip()) > 18:
+        if not is_number(last.strip()):
             raise Problem(f"Last-Event-ID is {last!r}: give the id of an event that came", 400)
         after = int(last)
     found = state.cursor if after is None else after

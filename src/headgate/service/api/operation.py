@@ -166,6 +166,15 @@ def in_json(body: str) -> str:
     return f"-H 'Content-Type: {JSON}' -d '{body}'"
 
 
+def is_number(text: str) -> bool:
+    """Tell whether a text is a whole number that fits everywhere.
+
+    >>> is_number("12"), is_number("²"), is_number("9" * 5_000), is_number("")
+    (True, False, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
 class Page(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which part of a list is wanted."""
 

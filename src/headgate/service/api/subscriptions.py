@@ -251,7 +251,7 @@ async def delete_subscription(call: Call) -> Answer:
     READ,
     {200: SubscriptionPage},
     query=SubscriptionQuery,
-    problems=(400,),
+    problems=(400, 404),
     example="-G -d search=sport -d limit=10",
 )
 async def list_subscriptions(call: Call) -> Answer:

@@ -101,7 +101,7 @@ def _after(given: str | None) -> float | None:
     """Return the seconds of a Retry-After header, which has seconds or a date."""
     if given is None:
         return None
-    if given.strip().isdigit():
+    if given.isascii() and given.strip().isdigit():
         return float(given.strip()[:9])
     try:
         return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
