@@ -9,9 +9,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from starlette.requests import Request
 
 from headgate.service.api.openapi import document, problems_of
 from headgate.service.api.operation import OPERATIONS
+from headgate.service.problems import Problem
+from headgate.service.security.origins import check_local
 from tests.cli.running import Command
 from tests.service.api.serving import Api, serving
 
@@ -268,3 +271,13 @@ def test_the_description_is_whole(keyed: Keyed) -> None:
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert b"http://" not in page.raw.replace(b"http://www.w3.org", b"")
     assert b"https://" not in page.raw
+
+
+def test_a_service_that_lost_its_keys_is_closed() -> None:
+    """Where others can reach it, nobody is everybody: removing all keys while it runs opens nothing."""
+    asked = Request({"type": "http", "headers": [(b"host", b"localhost")], "path": "/", "method": "GET"})
+    check_local(asked, "127.0.0.1")
+    for host in ("0.0.0.0", "192.0.2.7", "headgate.example"):
+        with pytest.raises(Problem, match="there are no keys any more") as refused:
+            check_local(asked, host)
+        assert refused.value.status == 401

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 def check_local(connection: HTTPConnection, host: str) -> None:
     """Refuse other names than those of this machine, and pages of others; `host` is where it listens."""
+    if not is_loopback(host):
+        # It began with keys, and all of them were removed since.
+        raise Problem("there are no keys any more, and others can reach this service: make one", 401)
     given = connection.headers.get("host")
     if given is not None:
         name = (split_address(f"//{given}").hostname or "").rstrip(".")
