@@ -200,7 +200,7 @@ def test_commands_use_it(server: Served, tmp_path: Path, headgate: Command) -> N
     events.write_text('{"id": "c1", "colour": "red"}\n{"id": "c2", "colour": "blue"}\n', "utf-8")
     done = headgate("publish", str(events), "--matches", *url)
     assert done.out.splitlines() == ["c1\tred", "c2\t"]
-    assert "2 events published, 1 matches, 0 refused" in done.err
+    assert "events published: 2, matches: 1, refused: 0" in done.err
     heard = headgate("listen", "cli", "--count", "1", *url)
     assert json.loads(heard.out)["event"]["id"] == "c1"
     events.write_text('{"id": "c3"}\n{"id":\n', "utf-8")

@@ -72,7 +72,7 @@ def publish(files: tuple[str, ...], url: str | None, *, matches: bool, partial: 
     if as_json:
         click.echo(json.dumps({"accepted": accepted, "refused": refused, "matched": matched}))
     else:
-        click.echo(f"{accepted:,} events published, {matched:,} matches, {refused:,} refused", err=True)
+        click.echo(f"events published: {accepted:,}, matches: {matched:,}, refused: {refused:,}", err=True)
 
 
 def _lines(files: tuple[str, ...]) -> Iterator[dict[str, Any]]:

@@ -192,7 +192,7 @@ class AsyncClient:
                     for delivery in stream.feed(piece):
                         yield delivery
         except self._failures as error:
-            raise ServiceError(f"{self.address} is lost: {error}") from None
+            raise ServiceError(f"{self.address} does not answer, or is lost: {error}") from None
 
     def _open(self) -> Any:
         import aiohttp

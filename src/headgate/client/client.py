@@ -221,7 +221,7 @@ class Client:
             finally:
                 answer.close()
         except self._failures as error:
-            raise ServiceError(f"{self.address} is lost: {error}") from None
+            raise ServiceError(f"{self.address} does not answer, or is lost: {error}") from None
 
     def _send(self, ask: Ask) -> Any:
         waits = iter(()) if ask.once else self._retries.waits()

@@ -62,7 +62,7 @@ def check_url(text: str, *, private: bool = False) -> URL:
     except (ValueError, UnicodeError) as error:
         raise AddressError(f"the URL {text!r} cannot be read: {error}") from None
     if url.scheme not in {"http", "https"} or not host:
-        raise AddressError(f"the URL {text!r} is none of a webhook: give http://… or https://…")
+        raise AddressError(f"the URL {text!r} cannot be called: give http://… or https://…")
     if url.user is not None or url.password is not None or "@" in url.raw_authority:
         raise AddressError("the URL of a webhook has no user and no password: it is signed with its secret")
     if port is None or not (port in _LOW_PORTS or 1_024 <= port <= 65_535 or (private and port > 0)):
