@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headgate import Edge, Event, Node, Subscription
+from headgate.console import trial
 from headgate.console.draft import plan
 from headgate.console.trial import SAMPLE, Question, Run, Trials
 from headgate.errors import HeadgateError
@@ -340,6 +341,18 @@ def test_a_trial_is_cancelled(served: Served) -> None:
     run.cancel()
     run.work()
     assert (run.ended, run.result, run.error) == (True, None, "")
+
+
+def test_very_many_are_not_ranked_beside_the_service(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks concern all subscriptions: beyond a limit the trial is refused, with what to use instead."""
+    monkeypatch.setattr(trial, "WHOLE", 0)
+    tenant = served.running.server.tenants["default"]
+    few = Run(tenant, Question(({"id": "x", "filter": "price = 1"},), 10))
+    few.work()
+    assert few.result is not None
+    many = Run(tenant, Question(({"id": "x", "filter": "price = 1"},), 10, None, 3))
+    many.work()
+    assert "use `headgate backtest --changes`" in many.error
 
 
 def test_undo_overwrites_nothing_that_others_changed(served: Served) -> None:

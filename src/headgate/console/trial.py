@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.backtest.effects import NOISY, NOTHING
 from headgate.console.draft import Planned, Refused, Row, changes_graph, ids_of, plan
-from headgate.errors import EventError, HeadgateError
+from headgate.errors import EventError, HeadgateError, SubscriptionError
 from headgate.runtime.operations import UNSUBSCRIBE
 from headgate.service.envelope import stored_events
 from headgate.service.problems import Busy
@@ -45,6 +45,8 @@ _TOGETHER = 200
 """Events between which it is seen whether to go on."""
 _AT_ONCE = 2
 """Trials of a server that run at the same time, each of another tenant."""
+WHOLE = 200_000
+"""Subscriptions of a tenant up to which a trial that concerns all of them is made beside the service."""
 _DAY = 86_400.0
 _LEAST = 600.0
 """Seconds of events from which on it is said what comes in a day."""
@@ -175,6 +177,11 @@ class Run:
         rows, tenant = self.question.rows, self.tenant
         named = ids_of(rows)
         whole = self.question.best is not None or changes_graph(rows)
+        if whole and len(tenant.names) > WHOLE:
+            raise SubscriptionError(
+                f"ranks and changes of the graph concern all {len(tenant.names):,} subscriptions, and at "
+                f"most {WHOLE:,} are tried here: use `headgate backtest --changes`"
+            )
         revisions = {each: tenant.revisions[each] for each in named if each in tenant.revisions}
         planned = plan(tenant.contents(None if whole else named), rows)
         result = Result(planned, revisions, list(planned.refused))
