@@ -56,11 +56,8 @@ class Asked:
     def python(self, address: str) -> str:
         """Write it as a program; the client finds the key in the environment.
 
-        >>> print(Asked("GET", "/v1/info").python("http://localhost:8080"))
-        from headgate import Client
-        <BLANKLINE>
-        with Client('http://localhost:8080') as client:
-            print(client.ask('GET', '/v1/info'))
+        >>> Asked("GET", "/v1/info").python("http://localhost:8080").splitlines()[-1].strip()
+        "print(client.ask('GET', '/v1/info'))"
         """
         said = "" if self.body is None else f", {msgspec.json.decode(msgspec.json.encode(self.body))!r}"
         return (
