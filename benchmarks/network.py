@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 SEED = 5
 _AT_ONCE = 20
 """Documents that are published together, at full load."""
+_CHAIN = 8
+"""Sites that feed one another, for the latency of a hop."""
 _CPU = "CPU of the publisher, a document"
 
 
@@ -56,7 +58,7 @@ class Size:
     kills: int
     redeploys: int
     hops: int
-    """Documents that are published one by one, for the latency of a hop, and before anything is measured."""
+    """Documents that are published before anything is measured, and along the chain."""
     beside: int = 0
     """Documents of the comparison with a publisher that feeds all, and of the run with kills."""
 
@@ -110,7 +112,7 @@ class _Network:
         names = sorted({view.site for view in plan.placed()})
         self.spread = {each: f"s{number % sites:03}" for number, each in enumerate(names)}
         plan.rename_sites(self.spread)
-        self.local = LocalSites(place, log="json")
+        self.local = LocalSites(place, many=sites, log="json")
         self.local.start(SOURCE)
         for name in sorted(set(self.spread.values())):
             self.local.start(name)
@@ -220,6 +222,9 @@ def measure(size: Size, *, full: bool) -> list[Result]:
         results = asyncio.run(_run(size, Path(place), world, plan, done, full=full))
     with tempfile.TemporaryDirectory() as place:
         results += asyncio.run(_alone(size, Path(place), world, results, done, full=full))
+    with tempfile.TemporaryDirectory() as place:
+        results += asyncio.run(_chain(size, Path(place), world, full=full))
+        done(f"a chain of {_CHAIN} sites")
     if size.sites > TROUBLED.sites:
         size, world = TROUBLED, _world(TROUBLED)
         sample = world.documents[:3]
@@ -258,8 +263,6 @@ async def _run(
         done(f"{len(kept):,} results compared")
         cpu = {name: after[name].cpu - before[name].cpu for name in after}
         taken = {name: after[name].taken - before[name].taken for name in after}
-        one = await _one_by_one(network, world, size, full=full)
-        done("documents one by one")
         placed = plan.placed()
         fed = sum(not view.inputs for view in placed)
         at = {view.id: view.site for view in placed}
@@ -301,28 +304,41 @@ async def _run(
                 goal=1 if full else None,
                 section=section,
             ),
-            *one,
             Result("a document is everywhere, at full load, after", seconds / count, "s", section=section),
             Result(_CPU, 1e3 * cpu[SOURCE] / count, "ms", section=section),
             Result("share of their time that threads waited for a core", 100 * share, "%", section=section),
         ]
 
 
-async def _one_by_one(network: _Network, world: World, size: Size, *, full: bool) -> list[Result]:
-    """Publish documents again, each when the one before is everywhere: nothing else is under way."""
-    section = f"{size.sites} sites as processes, {size.views:,} views, {size.documents} documents"
-    first = network.published
-    waits = waited()
-    for document in world.documents[: size.hops]:
-        await network.publish([document])
-        await network.deployment.wait(network.published, 120)
-    share = share_waited(waits, waited())
-    times = await _times(network, first)
+async def _chain(size: Size, place: Path, world: World, *, full: bool) -> list[Result]:
+    """Have sites feed one another in a chain, and publish documents when the one before is everywhere.
+
+    So each site has one result to take at a time, and nothing else is under way on the machine.
+    """
+    section = f"{_CHAIN} sites in a chain, one view, documents one by one"
+    views = [Subscription(f"v{number}", "//item{id}[name{val}]", "xpath") for number in range(_CHAIN)]
+    plan = Dissemination.build(views, world.documents[:1], Settings(fan_out=1.0, source_fan_out=1.0))
+    async with _Network(place, world, plan, _CHAIN) as network:
+        await network.deployment.deploy()
+
+        async def publish(rounds: int) -> None:
+            for document in world.documents[: size.hops] * rounds:
+                await network.publish([document])
+                await network.deployment.wait(network.published, 120)
+
+        await publish(_CHAIN)
+        first, waits = network.published, waited()
+        await publish(_CHAIN)
+        share = share_waited(waits, waited())
+        times = np.array(await _times(network, first)) / 1e3
     return [
-        Result("a hop, unloaded: mean latency", float(np.mean(times)) / 1e3, "ms", section=section),
+        Result("hops", len(times), "", section=section),
+        Result("a hop: mean latency", float(times.mean()), "ms", section=section),
+        Result("a hop: median", float(np.median(times)), "ms", section=section),
+        Result("share of their time that threads waited for a core", 100 * share, "%", section=section),
         Result(
-            "the same, less the share of time waited",
-            float(np.mean(times)) / 1e3 * (1 - share),
+            "a hop: mean latency, less the share of time waited",
+            float(times.mean()) * (1 - share),
             "ms",
             goal=2 if full else None,
             section=section,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from headgate.network.assignment import SOURCE, Neighbour, taken
 from headgate.network.entry import Mark, Result
 from headgate.network.evaluation import Evaluation
@@ -205,5 +207,5 @@ class MemoryNetwork:
                 for entry in site.log:
                     # What is computed for another site stands in the log of both.
                     if isinstance(entry, Result) and self.own[entry.view] == name:
-                        found[entry.view].append((entry.document, entry.packed))
+                        found[entry.view].append((entry.document, msgspec.json.decode(entry.text)))
         return found

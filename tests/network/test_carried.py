@@ -61,7 +61,7 @@ def test_levels_give_what_the_documents_give(kind: str, seed: int, tmp_path: Pat
     levels: dict[Any, int] = {each.id: each.level for each in plan.placed()}
     for number, event in enumerate(world.documents, 1):
         for given in carried.deliver(event, counts):
-            found[carried.ids[given.view]].append((number, given.packed))
+            found[carried.ids[given.view]].append((number, json.loads(msgspec.json.encode(given.packed))))
             assert given.level == levels[carried.ids[given.view]]
     assert found == direct(world) == network.results()
     # What is read of a view is what each that takes it reads, unless another input gives nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from headgate import Dissemination, SavedPlan, Settings, Subscription
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def direct(world: World, first: int = 1) -> dict[Id, list[tuple[int, Any]]]:
-    """Compute what each view gives for each document, from the document itself."""
+    """Compute what each view gives for each document, from the document itself, as JSON has it."""
     views = views_of(world.subscriptions, carries=world.carries)
     return {
         each.id: [
-            (number, packed)
+            (number, msgspec.json.decode(msgspec.json.encode(packed)))
             for number, event in enumerate(world.documents, 1)
             if number >= first and (packed := views.pack(views.result(view, event))) is not None
         ]

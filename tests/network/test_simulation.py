@@ -25,6 +25,7 @@ from headgate.network.simulation.layout import (
 )
 from headgate.network.simulation.model import NOTHING, Costs, Links, Machines, Scene, Traffic
 from headgate.network.simulation.saved import simulate_plan
+from headgate.network.site import TOGETHER
 from headgate.report.deliveries import Delivered, write_charts
 from tests.network.worlds import world_of
 from tests.seeds import seeds
@@ -120,6 +121,11 @@ def test_times_by_hand() -> None:
     second = first + 19 + 23 + 1 + 1 + 7 + 11 + 13
     third = second + 19 + 23 + 2 + 1 + 7 + 11 + 17
     assert times.there.tolist() == [[first, second, third]]
+
+
+def test_batches_are_those_of_a_site() -> None:
+    """The simulator takes together what a site does."""
+    assert Scene(*line(FREE)[:5]).together == TOGETHER
 
 
 def test_busy_sites_and_links_make_others_wait() -> None:

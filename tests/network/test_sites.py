@@ -17,6 +17,7 @@ from headgate.errors import ServiceError
 from headgate.network.assignment import SOURCE, Assignment, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.entry import Result, read_entry
+from headgate.network.link import LogPage
 from headgate.network.local import LocalSites
 from headgate.network.placement import Kind
 from headgate.network.slow_sites import Limits
@@ -58,12 +59,14 @@ async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
         async with AsyncClient(site.address, key=site.key) as client:
             after: str | None = "0"
             while after is not None:
-                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", dict[str, Any]))
-                after = page["next"]
-                for item in page["items"]:
-                    entry = read_entry(item["event"])
+                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", LogPage))
+                after = page.next
+                for item in page.items:
+                    entry = read_entry(item.event)
                     if isinstance(entry, Result) and own[entry.view] == name:
-                        found.setdefault(entry.view, []).append((entry.document, entry.packed))
+                        found.setdefault(entry.view, []).append(
+                            (entry.document, msgspec.json.decode(entry.text))
+                        )
     return found
 
 

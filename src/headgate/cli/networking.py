@@ -267,7 +267,7 @@ def local(plan: Path, directory: Path, count: int | None, name: str, port: int) 
     from headgate.network.local import LocalSites
     from headgate.network.sites_file import write_sites
 
-    with LocalSites(directory) as running:
+    with LocalSites(directory, many=len(names)) as running:
         click.echo(f"starting {len(names) + 1:,} sites", err=True)
         source = running.start(SOURCE, port)
         for each in names:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from headgate.client import asking
 from headgate.client.asking import AGAIN, Ask, Retries, address_of, answer_of, headers_of, wait_of
 from headgate.client.client import MANY_UNACKNOWLEDGED, SECONDS_UNACKNOWLEDGED, SILENCE
+from headgate.client.model import Delivery
 from headgate.client.stream import EventStream
 from headgate.errors import MachineError, ServiceError
 
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Delivery, Imported, KeptEvents, Published
+    from headgate.client.model import Imported, KeptEvents, Published
+
+
+class _HasCursor(Protocol):
+    @property
+    def cursor(self) -> int: ...
+
+
+T = TypeVar("T", bound=_HasCursor)
 
 
 class AsyncClient:
@@ -144,16 +153,22 @@ class AsyncClient:
         """Tell that everything up to a cursor is done."""
         await self.send(asking.acknowledge(consumer, cursor))
 
-    async def listen(
+    def listen(
         self, consumer: str, *, after: int | None = None, acknowledge: bool = True
     ) -> AsyncGenerator[Delivery, None]:
         """Give deliveries as they come, and go on after a lost connection where it was."""
+        return self.listen_as(Delivery, consumer, after=after, acknowledge=acknowledge)
+
+    async def listen_as(
+        self, form: type[T], consumer: str, *, after: int | None = None, acknowledge: bool = True
+    ) -> AsyncGenerator[T, None]:
+        """Give deliveries as `listen` does, each in a form: a struct of `cursor` and other fields of it."""
         done, unacked, acked = after, 0, time.monotonic()
         waits = self._retries.waits()
         try:
             while True:
                 try:
-                    async for delivery in self._stream(asking.listen(consumer, done)):
+                    async for delivery in self._stream(form, asking.listen(consumer, done)):
                         yield delivery
                         waits = self._retries.waits()
                         done, unacked = delivery.cursor, unacked + 1
@@ -174,10 +189,10 @@ class AsyncClient:
                 await self.acknowledge(consumer, done)
             raise
 
-    async def _stream(self, ask: Ask) -> AsyncIterator[Delivery]:
+    async def _stream(self, form: type[T], ask: Ask) -> AsyncIterator[T]:
         import aiohttp
 
-        stream = EventStream()
+        stream = EventStream(form)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10.0, sock_read=SILENCE)
         try:
             async with self._open().request(

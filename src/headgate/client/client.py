@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.client import asking
 from headgate.client.asking import AGAIN, Ask, Retries, address_of, answer_of, headers_of, wait_of
+from headgate.client.model import Delivery
 from headgate.client.stream import EventStream
 from headgate.errors import MachineError, ServiceError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Delivery, Imported, KeptEvents, Published
+    from headgate.client.model import Imported, KeptEvents, Published
 
 SECONDS_UNACKNOWLEDGED = 0.5
 """Seconds between two acknowledgements of a listener."""
@@ -204,7 +205,7 @@ class Client:
     def _stream(self, ask: Ask) -> Iterator[Delivery]:
         import urllib3
 
-        stream = EventStream()
+        stream = EventStream(Delivery)
         try:
             answer = self._pool.request(
                 ask.method,

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
-
-from headgate.client.model import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_decode = msgspec.json.Decoder(Delivery).decode
+T = TypeVar("T")
 
 
-class EventStream:
-    r"""Reads the body of a stream piece by piece.
+class EventStream(Generic[T]):
+    r"""Reads the body of a stream piece by piece, each delivery in a form: all of it, or some of its fields.
 
-    >>> stream = EventStream()
+    >>> from headgate.client.model import Delivery
+    >>> stream = EventStream(Delivery)
     >>> list(stream.feed(b'id: 7\ndata: {"cursor":7,"subscriptions":["a"],'))
     []
     >>> [delivery.cursor for delivery in stream.feed(b'"event":{}}\n\n')]
     [7]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, form: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(form).decode
         self._rest = b""
         self._data: list[bytes] = []
         self._name = b"delivery"
 
-    def feed(self, piece: bytes) -> Iterator[Delivery]:
+    def feed(self, piece: bytes) -> Iterator[T]:
         """Take a piece, and give the deliveries that it completes."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
         for line in lines:
@@ -41,6 +41,6 @@ class EventStream:
                 self._name = value
             elif not line.strip():
                 if self._data and self._name in {b"delivery", b"message"}:
-                    yield _decode(b"\n".join(self._data))
+                    yield self._decode(b"\n".join(self._data))
                 self._data.clear()
                 self._name = b"delivery"

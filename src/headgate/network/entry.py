@@ -3,6 +3,9 @@
 Both are CloudEvents, so that everybody who may read the log can read them. A result belongs to a view and to
 a document, whose number is its position in the log of the publisher. A mark says that all results of some
 views, up to a document, stand before it.
+
+What a view gives stays the text that it came as until something is computed from it: a site hands on most of
+what it takes, and read, it takes ten times the memory.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ class Result(NamedTuple):
 
     view: Id
     document: int
-    packed: Any
+    text: bytes
+    """That, packed, in JSON."""
     event: Id
     """The id of the document."""
     began: int
@@ -43,7 +47,7 @@ class Result(NamedTuple):
             "event": self.event,
             "began": self.began,
             "path": self.path,
-            "result": self.packed,
+            "result": msgspec.Raw(self.text),
         }
         text = _encode(
             {"specversion": "1.0", "id": identity, "source": _SOURCE, "type": RESULT, "data": data}
@@ -66,15 +70,32 @@ class Mark(NamedTuple):
         return Event(f"mark {last}", {"mark": True}), text
 
 
-def read_entry(event: Mapping[str, Any]) -> Result | Mark | None:
-    """Read an entry of a site's log; None if it is something else."""
-    kind = event.get("type")
-    data: Any = event.get("data")
-    if kind == RESULT:
-        return Result(
-            data["view"], data["document"], data["result"], data["event"], data["began"], data["path"]
-        )
-    return Mark(dict(data)) if kind == MARK else None
+class _Envelope(msgspec.Struct, frozen=True):
+    type: str
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Result(msgspec.Struct, frozen=True):
+    view: Id
+    document: int
+    result: msgspec.Raw
+    event: Id
+    began: int
+    path: list[list[Any]]
+
+
+_read_envelope = msgspec.json.Decoder(_Envelope).decode
+_read_result = msgspec.json.Decoder(_Result).decode
+_read_mark = msgspec.json.Decoder(list[tuple[Id, int]]).decode
+
+
+def read_entry(event: bytes | msgspec.Raw) -> Result | Mark | None:
+    """Read an entry of a site's log, a CloudEvent in JSON; None if it is something else."""
+    envelope = _read_envelope(event)
+    if envelope.type == RESULT:
+        found = _read_result(envelope.data)
+        return Result(found.view, found.document, bytes(found.result), found.event, found.began, found.path)
+    return Mark(dict(_read_mark(envelope.data))) if envelope.type == MARK else None
 
 
 def filter_of(views: Sequence[Id]) -> str:

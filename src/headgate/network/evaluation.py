@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from headgate.core.subscription import Subscription
 from headgate.engine.views import views_of
 from headgate.network.entry import Result
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     Key = tuple[str, Id]
     """A view, at the site that it is taken from."""
 
+_UNREAD: Any = object()
+"""Stands for a result whose text nobody had to read yet."""
 MOST_KEPT = 2_000
 """Documents that a view keeps while it waits for an input."""
 
@@ -48,11 +52,11 @@ class _Target:
         """Inputs that were so far ahead that something of them was dropped."""
         self._kept: dict[int, dict[Key, Any]] = {}
         self._most = most
-        same = len(view.inputs) == 1 and view.inputs[0].view == view.id
+        self.same = len(view.inputs) == 1 and view.inputs[0].view == view.id
+        """Whether it is taken as it is, from where it is computed."""
         places = [numbers[each.view] for each in view.inputs]
-        # What is the same view elsewhere is taken as it is.
         self._rewriting: Rewriting | None = (
-            None if same or not places else views.rewriting(numbers[view.id], places)
+            None if self.same or not places else views.rewriting(numbers[view.id], places)
         )
 
     @property
@@ -115,7 +119,8 @@ class _Target:
 
     def compute(self, results: list[Any]) -> Any:
         """Compute what the view gives from what its inputs give."""
-        return results[0] if self._rewriting is None else self._rewriting.run(results)
+        assert self._rewriting is not None
+        return self._rewriting.run(results)
 
     def _decide(self, document: int) -> None:
         self.reached = document
@@ -194,22 +199,23 @@ class Evaluation:
         key = (site, given.view)
         if key not in self._uses:
             return []
-        result = self.views.unpack(self._numbers[given.view], given.packed)
         # First in, first out: results of one view stay in order.
-        left: deque[tuple[Key, Any, Any]] = deque([(key, result, given.packed)])
+        left: deque[tuple[Key, Any, bytes]] = deque([(key, _UNREAD, given.text)])
         found: list[Result] = []
         while left:
-            key, result, packed = left.popleft()
+            key, result, text = left.popleft()
             for target in self._uses.get(key, ()):
+                if result is _UNREAD and not target.same:
+                    result = self.views.unpack(self._numbers[key[1]], msgspec.json.decode(text))
                 before = target.reached
                 complete = target.take(key, given.document, result)
-                computed = text = None
-                if complete is not None:
+                computed, written = result, text if complete is not None and target.same else None
+                if complete is not None and not target.same:
                     computed = target.compute(complete)
-                    text = packed if computed is result else self.views.pack(computed)
-                if text is not None:
-                    found.append(given._replace(view=target.view.id, packed=text))
-                    left.append(((self.site, target.view.id), computed, text))
+                    written = self._written(computed)
+                if written is not None:
+                    found.append(given._replace(view=target.view.id, text=written))
+                    left.append(((self.site, target.view.id), computed, written))
                 elif target.reached > before:
                     # It gives nothing: views here that take it hear of that.
                     self.come(self.site, {target.view.id: target.reached})
@@ -232,10 +238,15 @@ class Evaluation:
             if not target.wants(document):
                 continue
             target.reached = document
-            packed = self.views.pack(self.views.result(self._numbers[identity], event))
-            if packed is not None:
-                found.append(Result(identity, document, packed, event.id, began))
+            text = self._written(self.views.result(self._numbers[identity], event))
+            if text is not None:
+                found.append(Result(identity, document, text, event.id, began))
         return found
+
+    def _written(self, result: Any) -> bytes | None:
+        """Write what a view gives; None if that is nothing."""
+        packed = self.views.pack(result)
+        return None if packed is None else msgspec.json.encode(packed)
 
     def computed_upto(self, document: int) -> None:
         """Note that all up to a document has been computed at the source."""

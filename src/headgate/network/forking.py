@@ -1,11 +1,20 @@
 """Servers and sites, forked from one process that has loaded everything, so that each starts at once.
 
 It reads a line of JSON for each, the settings, and answers with a line: its process and its address, or why
-it does not run. They share the memory of what was loaded, and end when their parent does.
+it does not run. They end when their parent does.
+
+They share the memory of what was loaded, until they write to it: a page of it is copied then, for a counter
+of references in it as for anything else. So what each of them adds is kept together, on pages of their own:
+
+    one heap for all threads, and what is large apart from it, so that it goes back to the system
+    holes in the pages that are shared are filled before
+    all code has run before, if there will be many of them (`--warm`)
 """
 
 from __future__ import annotations
 
+import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -13,8 +22,17 @@ import signal
 import sys
 from typing import Any
 
+from headgate.service.maintenance import give_back
+
 _PATIENCE = 60.0
 """Seconds that one may take to come up."""
+_MALLOC = {-8: 1, -3: 64 << 10, -1: 128 << 10}
+"""M_ARENA_MAX: one heap. M_MMAP_THRESHOLD, M_TRIM_THRESHOLD: bytes that go back when they are free."""
+_HOLES = 256 << 10
+"""Bytes of each size that are used up."""
+_FILLED: list[object] = []
+WARM = "--warm"
+"""The option that has a small network run before."""
 SITE = "site"
 """The setting that makes a server a site: the tenant of its results."""
 
@@ -41,9 +59,6 @@ _JOINED: dict[str, tuple[str, str, str, Any, str]] = {
 
 def _serve(settings: dict[str, Any], told: int) -> None:
     """Be a server, in a child. One that does not come up tells where it stands, and ends."""
-    import ctypes
-    import faulthandler
-
     from headgate.errors import HeadgateError
     from headgate.network.extension import SiteExtension
     from headgate.service.running import Running, set_up_log
@@ -93,10 +108,36 @@ def _load() -> None:
                 taking.take(SOURCE, result)
 
 
+def _keep_together(library: ctypes.CDLL) -> None:
+    """Have the C library put what is allocated from now on into one heap, and large parts apart."""
+    if hasattr(library, "mallopt"):
+        for option, value in _MALLOC.items():
+            library.mallopt(option, value)
+
+
+def _fill_holes(library: ctypes.CDLL) -> None:
+    """Use up what is free here and there, in all small sizes: Python's memory, then the library's."""
+    for size in range(48, 513, 16):
+        _FILLED.extend(bytes(size - sys.getsizeof(b"")) for _ in range(_HOLES // size))
+    _FILLED.extend(float(each) for each in range(_HOLES // 32))
+    _FILLED.extend(object() for _ in range(_HOLES // 16))
+    for size in (*(1 << power for power in range(14, 8, -1)), *range(512, 0, -16)):
+        for _ in range(max(20, _HOLES // size)):
+            library.malloc(size)
+    give_back()
+
+
 def main() -> None:
     """Fork a server for each line of settings."""
+    library = ctypes.CDLL(None)
+    _keep_together(library)
     _load()
+    if WARM in sys.argv:
+        from headgate.network.warming import warm_up
+
+        warm_up()
     gc.collect()
+    _fill_holes(library)
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

@@ -53,15 +53,18 @@ class Located(msgspec.Struct, frozen=True):
     protocol: int = 0
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class Logged(msgspec.Struct, frozen=True):
+    """An entry of a site's log, not read yet."""
+
+    cursor: int
+    event: msgspec.Raw
+
+
+class LogPage(msgspec.Struct, frozen=True):
     """Some of a site's log."""
 
-    items: list[_Item]
-
-
-class _Item(msgspec.Struct, frozen=True):
-    cursor: int
-    event: dict[str, Any]
+    items: list[Logged]
+    next: str | None
 
 
 class Link:
@@ -134,7 +137,7 @@ class Link:
             cursor = await self._catch_up(cursor, place.last)
         self._tell("open")
         acknowledged = time.monotonic()
-        async for delivery in client.listen(self._own, after=place.last, acknowledge=False):
+        async for delivery in client.listen_as(Logged, self._own, after=place.last, acknowledge=False):
             await self._give(delivery.event)
             self.cursor = delivery.cursor
             if time.monotonic() - acknowledged > _ACKNOWLEDGE:
@@ -154,15 +157,15 @@ class Link:
         return found
 
     async def _catch_up(self, cursor: int, last: int) -> int:
-        found: _Kept = await self._client.send(
-            Ask("GET", f"/v1/events?after={cursor}&limit={min(_PART, last - cursor)}", _Kept)
+        found: LogPage = await self._client.send(
+            Ask("GET", f"/v1/events?after={cursor}&limit={min(_PART, last - cursor)}", LogPage)
         )
         for item in found.items:
             if item.cursor <= last:
                 await self._give(item.event)
         return found.items[-1].cursor if found.items else last
 
-    async def _give(self, event: dict[str, Any]) -> None:
+    async def _give(self, event: msgspec.Raw) -> None:
         entry = read_entry(event)
         if entry is not None:
             await self._take(self.name, entry)

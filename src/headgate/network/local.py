@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.errors import MachineError
 from headgate.network.assignment import SOURCE, Neighbour
 from headgate.network.extension import TENANT
-from headgate.network.forking import SITE
+from headgate.network.forking import SITE, WARM
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.server import make_place
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 _PATIENCE = 60.0
+_MANY = 20
 
 
 class LocalSite(NamedTuple):
@@ -35,15 +36,18 @@ class LocalSite(NamedTuple):
 
 
 class LocalSites:
-    """Sites that run here, with their data in folders of one directory. They end with this process."""
+    """Sites that run here, with their data in folders of one directory. They end with this process.
 
-    def __init__(self, place: Path, **settings: Any) -> None:
+    Where it is said that they will be many, each takes less memory, and the first a second longer to come up.
+    """
+
+    def __init__(self, place: Path, *, many: int = 0, **settings: Any) -> None:
         self.place = place
         self.sites: dict[str, LocalSite] = {}
         self._settings = settings
         self._keys: dict[str, dict[str, str]] = {}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "headgate.network.forking"],
+            [sys.executable, "-m", "headgate.network.forking", *([WARM] if many >= _MANY else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

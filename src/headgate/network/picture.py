@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,7 +13,7 @@ from headgate.errors import ServiceError
 from headgate.network.assignment import PROTOCOL, SOURCE, Assignment
 from headgate.network.deployment import look_at
 from headgate.network.entry import Result, read_entry
-from headgate.network.link import Located
+from headgate.network.link import Located, LogPage
 from headgate.report.network_page import RunningNetwork, SiteRow, Way
 
 if TYPE_CHECKING:
@@ -99,11 +99,9 @@ async def _ways(name: str, site: Neighbour, told: Assignment | None, document: i
             for _ in range(_PAGES):
                 if after is None:
                     break
-                page: dict[str, Any] = await client.send(
-                    Ask("GET", f"/v1/events?after={after}&limit=1000", dict[str, Any])
-                )
-                after = page["next"]
-                entries = (read_entry(item["event"]) for item in page["items"])
+                page: LogPage = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", LogPage))
+                after = page.next
+                entries = (read_entry(item.event) for item in page.items)
                 found += [
                     Way(str(each.view), tuple((stop, micros / 1e3) for stop, micros in each.path))
                     for each in entries

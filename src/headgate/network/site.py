@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from headgate.service.tenant.tenant import Tenant
 
 _LOG = logging.getLogger("headgate.network")
-_QUEUE = 2_000
+_QUEUE = 128
 """Entries that may wait to be taken; links wait when there are more."""
-_TOGETHER = 256
-"""Entries that are taken together."""
+TOGETHER = 128
+"""Entries that are taken together: fewer cost more commits, more take more memory."""
 _MARKS = 0.2
 """Seconds between marks."""
 _PRUNE = 60.0
@@ -344,7 +344,7 @@ class Site:
                 some.append(await self._queue.get())
         except TimeoutError:
             pass
-        while len(some) < _TOGETHER and not self._queue.empty():
+        while len(some) < TOGETHER and not self._queue.empty():
             some.append(self._queue.get_nowait())
         found: list[Result] = []
         for site, entry in some:
@@ -378,7 +378,7 @@ class Site:
         )
         for block in blocks:
             for position, text in block:
-                entry = read_entry(msgspec.json.decode(text)) if position <= place.last else None
+                entry = read_entry(text) if position <= place.last else None
                 if isinstance(entry, Result) and entry.document <= begun.get(entry.view, 0):
                     await self._keep(evaluation.take(evaluation.site, entry))
 

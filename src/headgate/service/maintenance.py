@@ -1,8 +1,9 @@
-"""What is done now and then while the service runs: events forgotten, digests sent, subscriptions ended."""
+"""What is done now and then while the service runs: events are forgotten, memory is given back."""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import logging
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,14 @@ async def maintain(server: Server, every: float = EVERY) -> None:
                 await forget_old(server, tenant)
             except HeadgateError as error:
                 _LOG.error("tenant %s: old events could not be removed: %s", tenant.name, error)
+        await asyncio.to_thread(give_back)
+
+
+def give_back() -> None:
+    """Give free memory back to the system: the C library keeps what lies between parts that are used."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)
 
 
 async def forget_old(server: Server, tenant: Tenant) -> int:

@@ -168,8 +168,10 @@ def load() -> None:
     """Load what is loaded late otherwise, for processes that are forked."""
     import httptools
     import uvloop
+    from uvicorn.lifespan import on
+    from uvicorn.protocols.websockets import websockets_sansio_impl
 
-    del httptools, uvloop
+    del httptools, uvloop, on, websockets_sansio_impl
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:

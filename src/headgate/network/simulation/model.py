@@ -179,7 +179,7 @@ class Scene(NamedTuple):
     links: Links
     traffic: Traffic
     costs: Costs
-    together: int = 256
+    together: int = 128
     """Messages that a station takes in one batch at most."""
     documents_together: int = 100
     """Documents that the source takes in one batch at most."""

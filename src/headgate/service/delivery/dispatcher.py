@@ -19,7 +19,7 @@ import msgspec
 from headgate.errors import HeadgateError
 from headgate.service.delivery.backlog import Behind, count_behind, count_blocks
 from headgate.service.delivery.feed import Closed
-from headgate.service.delivery.hub import Hub
+from headgate.service.delivery.hub import RECENT, RECENT_DERIVED, Hub
 from headgate.service.delivery.journal import Journal
 from headgate.service.delivery.listener import Listener
 from headgate.service.delivery.reading import collect
@@ -51,7 +51,7 @@ class Dispatcher:
         self.tenant = tenant
         self.settings = settings
         self._sender = sender
-        self.hub = Hub(tenant)
+        self.hub = Hub(tenant, RECENT if tenant.store.database.forced else RECENT_DERIVED)
         self.journal = Journal(tenant)
         self.counts: Counter[str] = Counter()
         """Deliveries by way, and what went wrong, since the service runs."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from headgate.service.storage.store import Store
     from headgate.service.tenant.names import Names
 
-RECENT = 4 << 20
-"""Bytes of blocks that stay in memory."""
+RECENT, RECENT_DERIVED = 4 << 20, 512 << 10
+"""Bytes of blocks that stay in memory; of a site of a network, of which a machine may have many."""
 
 
 class Source(Protocol):

@@ -26,6 +26,8 @@ _PAGES = 4_096
 """Pages of the write-ahead log between checkpoints: 32 MiB."""
 _PATIENCE = 10_000
 """Milliseconds that a reader waits for a checkpoint."""
+_CACHE = 256
+"""KiB of pages that a connection keeps where writes are not forced: a log is read and written once."""
 
 
 class Database:
@@ -43,6 +45,7 @@ class Database:
         self.path = path
         self._layout = layout
         self._vfs = vfs
+        self.forced = forced
         self._local = threading.local()
         self._readers: list[apsw.Connection] = []
         self._guard = threading.Lock()
@@ -59,6 +62,8 @@ class Database:
     def _open(self, flags: int) -> apsw.Connection:
         found = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         found.set_busy_timeout(_PATIENCE)
+        if not self.forced:
+            found.pragma("cache_size", -_CACHE)
         return found
 
     def _check_format(self) -> None:

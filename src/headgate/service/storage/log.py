@@ -64,6 +64,10 @@ class Log(Protocol):
         """Return how many bytes events take."""
 
 
+_BLOCKS, _BYTES = 64, 1 << 20
+"""Blocks that are read together, and about how many bytes of them."""
+
+
 class SqliteLog:
     """Events in a table of blocks."""
 
@@ -85,9 +89,10 @@ class SqliteLog:
         # A block is found by its first position: the one before may reach over the given one.
         begin = self._database.row("SELECT max(first) FROM blocks WHERE first <= ?", first)
         place = first if begin is None or begin[0] is None else begin[0]
+        step = 1
         while most > 0:
             rows = self._database.rows(
-                "SELECT first, last, block FROM blocks WHERE first >= ? ORDER BY first LIMIT 64", place
+                "SELECT first, last, block FROM blocks WHERE first >= ? ORDER BY first LIMIT ?", place, step
             )
             for start, last, packed in rows:
                 place = last + 1
@@ -98,8 +103,10 @@ class SqliteLog:
                 most -= len(block) - max(0, first - start)
                 if most <= 0:
                     return
-            if len(rows) < 64:
+            if len(rows) < step:
                 return
+            # Blocks may be of a hundred bytes or of megabytes; what is next is probably like these.
+            step = max(1, min(_BLOCKS, _BYTES * len(rows) // sum(len(packed) for _, _, packed in rows)))
 
     def bounds(self) -> Bounds:
         """Return what is kept now."""
