@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError, StorageError
+from headgate.service.storage import log as log_module
 from headgate.service.storage.block import Block, hash_of, pack, unpack
 from headgate.service.storage.database import Database
 from headgate.service.storage.log import Bounds, SqliteLog
@@ -80,7 +81,12 @@ def test_a_damaged_block_is_told(
         unpack(1, bytes(packed[: data.draw(st.integers(0, len(packed) - 1))]))
 
 
-def test_the_log_is_what_a_list_would_be(tmp_path: Path) -> None:
+@pytest.mark.parametrize("together", [1, 300, 1 << 20])
+def test_the_log_is_what_a_list_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
+) -> None:
+    """Whatever number of blocks is read at once."""
+    monkeypatch.setattr(log_module, "_BYTES", together)
     chance = random.Random(5)
     database = Database(tmp_path / "a.db")
     log = SqliteLog(database)
