@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from starlette.responses import Response
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 EVENTS = "text/event-stream"
 _MESSAGE = 64 << 10
 """Bytes of a message that a client sends."""
+_IN_JSON = {"contentMediaType": "application/json", "contentSchema": {"type": "object"}}
 _WRONG, _TOO_LARGE, _AWAY = 1008, 1009, 1001
 
 
@@ -43,6 +44,16 @@ class ListenQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """After a cursor; after what is acknowledged, if none is given. `Last-Event-ID` comes first."""
     acknowledge: Literal["manual", "auto"] = "manual"
     """`auto` moves the consumer's cursor as events are sent."""
+
+
+class SentEvent(msgspec.Struct, kw_only=True):
+    """One event of the stream, as a client of server-sent events reads it; comments say that it is alive."""
+
+    id: str = ""
+    """The cursor of a delivery: `Last-Event-ID` of who connects again."""
+    event: Literal["message", "passed", "end"] = "message"
+    """A delivery; or that events before it are not kept any more; or why the stream ends."""
+    data: Annotated[str, msgspec.Meta(extra_json_schema=_IN_JSON)]
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,7 +67,7 @@ class Said(msgspec.Struct, forbid_unknown_fields=True):
     "/v1/consumers/{id}/listen",
     "Listen to a consumer's deliveries as server-sent events.",
     READ,
-    {200: str},
+    {200: SentEvent},
     query=ListenQuery,
     problems=(400, 404, 409),
     answer_media=EVENTS,
