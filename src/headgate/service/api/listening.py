@@ -142,30 +142,38 @@ class EventStream(Response):
                 listener.sent += len(body)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
 
-            def direct(deliveries: list[Delivery]) -> bool:
-                """Send at once, if nothing waits: `send` does not suspend then."""
-                if listener.waiting:
-                    return False
-                body = frame(deliveries[0]) if len(deliveries) == 1 else b"".join(map(frame, deliveries))
-                sending = send({"type": "http.response.body", "body": body, "more_body": True})
-                try:
-                    sending.send(None)
-                except StopIteration:
-                    listener.sent += len(body)
-                    _sent(self._dispatcher, listener, deliveries)
-                    return True
-                sending.close()
-                return False
-
             await write(HEARTBEAT)
-            # Of another server it is not known what suspends.
-            listener.feed.direct = direct if listener.watched else None
+            listener.feed.direct = _directly(self._dispatcher, listener)
             reason = await _send(self._dispatcher, listener, write, frame, b"".join, _passed_frame)
             last = notice("end", reason=reason)
             await send({"type": "http.response.body", "body": last, "more_body": False})
         finally:
             gone.cancel()
             self._dispatcher.unlisten(listener)
+
+
+def _directly(dispatcher: Dispatcher, listener: Listener) -> Callable[[list[Delivery]], bool] | None:
+    """Make what sends at once while nothing waits, past the steps of ASGI; None where that is not possible.
+
+    What does not go out at once is left to the coroutine, which waits as long as the client makes it wait.
+    """
+    put = listener.writer()
+    if put is None:
+        return None
+    counts, way, time = dispatcher.counts, listener.way, dispatcher.hub.loop.time
+
+    def direct(deliveries: list[Delivery]) -> bool:
+        body = frame(deliveries[0]) if len(deliveries) == 1 else b"".join(map(frame, deliveries))
+        if not put(body):
+            return False
+        listener.sent += len(body)
+        listener.last = time()
+        counts[way] += len(deliveries)
+        if listener.acknowledges:
+            dispatcher.journal.advance(listener.state, deliveries[-1].position)
+        return True
+
+    return direct
 
 
 async def _gone(receive: Any) -> None:
