@@ -386,3 +386,40 @@ def test_spark_reads_the_log(
             reading.load().count()
     with pytest.raises(Exception, match="has columns of its own"):
         spark.read.format("headgate").schema("n int").option("address", server.address).load().count()
+
+
+_CONNECTED = """
+import json, sys
+from pyspark.sql import SparkSession
+import headgate.spark as hg
+
+address, key, place = sys.argv[1:]
+spark = SparkSession.builder.remote("local[1]").getOrCreate()
+hg.register_source(spark, key=key)
+table = spark.read.format("headgate").option("address", address).load()
+found = [[row.id for row in table.orderBy("cursor").collect()]]
+for _ in range(2):
+    events = spark.readStream.format("headgate").option("address", address).load()
+    writing = events.writeStream.format("parquet").option("checkpointLocation", place + "/checkpoint")
+    writing.option("path", place + "/events").trigger(availableNow=True).start().awaitTermination(120)
+    found.append(sorted(row.id for row in spark.read.parquet(place + "/events").collect()))
+spark.stop()
+open(place + "/found.json", "w").write(json.dumps(found))
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+def test_a_client_of_spark_connect_reads_the_log(servers: Servers, tmp_path: Path) -> None:
+    """In a process of its own: pyspark decides once whether it is a client."""
+    server = servers.start(tmp_path / "data")
+    key = server.ask("POST", "/v1/keys", {"scopes": ["admin"]})["text"]
+    with Client(server.address, key=key) as client:
+        client.publish([{"id": f"e{number}"} for number in range(5)])
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK_"))}
+    env |= {"PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-c", _CONNECTED, server.address, key, str(tmp_path)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr[-4_000:]
+    ids = [f"e{number}" for number in range(5)]
+    assert json.loads((tmp_path / "found.json").read_text()) == [ids, ids, ids]

@@ -58,7 +58,7 @@ EVENTS = st.lists(
 @given(EVENTS)
 @settings(max_examples=60, deadline=None)
 def test_a_block_comes_back(events: list[tuple[bytes, list[int], list[int]]]) -> None:
-    found = unpack(9, pack(block_of(9, events, at=123)))
+    found = unpack(9, bytes(pack(block_of(9, events, at=123))))
     assert (found.first, found.time, found.last) == (9, 123, 9 + len(events) - 1)
     for row, (text, matches, held) in enumerate(events):
         assert bytes(found.texts[row]) == text

@@ -178,16 +178,12 @@ def lists_of(
     """List the matches of each event, sorted, and count them."""
     found: list[list[Any]] = []
     for events, ids in asked:
+        by_place = lists_by_place(backend, events) if statistics is None else None
+        if by_place is not None:
+            found += by_place
+            continue
         begin = len(found)
         found += [[] for _ in range(len(events))]
-        numbered = backend.match_numbers(events) if statistics is None else None
-        if numbered is not None:
-            # In the order of the ids already.
-            for base, row, numbers in numbered:
-                listed = base.listed(numbers)
-                for first, last in _runs(row):
-                    found[begin + row[first]] += listed[first:last]
-            continue
         rows = pa.array(range(len(events)), pa.int64())
         backend.check_sources(events, ids)
         with RenamedOmissions(_by_row(ids)):
@@ -202,6 +198,24 @@ def lists_of(
                     found[begin + row[first]] += names[first:last]
         for each in found[begin:]:
             each.sort()
+    return found
+
+
+def lists_by_place(backend: Backend, events: Events) -> list[list[Id]] | None:
+    """List the matches of each event, sorted; None where matches have no places among the ids of a base."""
+    numbered = backend.match_numbers(events)
+    if numbered is None:
+        return None
+    found: list[list[Id]] = [[] for _ in range(len(events))]
+    for base, rows, numbers in numbered:
+        if not len(rows):
+            continue
+        # In the order of the ids already.
+        listed = base.listed(numbers)
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        cuts = np.searchsorted(rows, np.arange(first, last + 1)).tolist()
+        for row, begin, end in zip(range(first, last), cuts[:-1], cuts[1:], strict=True):
+            found[row] += listed[begin:end]
     return found
 
 

@@ -60,6 +60,7 @@ _NAME = re.compile(r"[a-z0-9]+")
 _TEXTS = ("subject", "time", "datacontenttype", "dataschema")
 _ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _raws = msgspec.json.Decoder(list[msgspec.Raw])
+_objects = msgspec.json.Decoder(list[dict[str, Any]])
 _encode = msgspec.json.Encoder().encode
 
 
@@ -90,12 +91,32 @@ def read_sent(body: bytes, content_type: str, headers: Mapping[str, str]) -> lis
     )
 
 
+def read_events(body: bytes, content_type: str, headers: Mapping[str, str]) -> list[Event]:
+    """Read the events of a request of which no text is kept."""
+    if content_type == BATCH:
+        found = _read_together(body)
+        if found is not None:
+            return found
+    return [each.event for each in read_sent(body, content_type, headers)]
+
+
+def _read_together(body: bytes) -> list[Event] | None:
+    """Read a list of envelopes at once; None if one is wrong, which reading them one by one tells."""
+    try:
+        return [event_of(fields) for fields in _objects.decode(body)]
+    except (msgspec.DecodeError, UnicodeError, RecursionError, EventError):
+        return None
+
+
 def read_batch(body: bytes) -> list[Sent]:
     """Read a list of envelopes."""
     try:
         raws = _raws.decode(body)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise EventError(f"the batch is no JSON list of events: {error}") from None
+    events = _read_together(body)
+    if events is not None:
+        return list(map(Sent, events, map(bytes, raws)))
     found = []
     for place, raw in enumerate(raws):
         try:
@@ -127,7 +148,9 @@ def event_of(fields: dict[str, Any]) -> Event:
         and source
         and kind
     ):
-        return _record(fields)
+        data = fields.get("data")
+        record = {**data, **fields} if type(data) is dict else dict(fields)
+        return Event.record(identity, record, source)
     _check(fields)
     kind = fields.get("datacontenttype", JSON)
     if kind == JSON or _is_json(kind):
@@ -191,7 +214,7 @@ def _bytes(fields: dict[str, Any]) -> bytes:
 def _json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise EventError(f"the data is not valid JSON: {error}") from None
 
 
@@ -258,7 +281,7 @@ def _read_rows(body: bytes) -> list[Sent]:
         return [_read_line(body, None)]
     try:
         raws = _raws.decode(body)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise EventError(f"the body is no JSON list of events: {error}") from None
     return [_read_line(bytes(raw), number) for number, raw in enumerate(raws, 1)]
 

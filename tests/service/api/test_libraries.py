@@ -15,6 +15,8 @@ from tests.service.api.serving import serving
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LONGEST = 1_800
+"""Seconds; a whole run takes 200 where nothing else does."""
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
@@ -52,6 +54,7 @@ def _schemathesis(place: Path, *more: str) -> None:
             text=True,
             check=False,
             cwd=place,
+            timeout=_LONGEST,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.service.api.hooks", "PYTHONPATH": str(ROOT)},
         )
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr[-2_000:]

@@ -267,6 +267,10 @@ def test_the_description_is_whole(keyed: Keyed) -> None:
     for asked in OPERATIONS:
         told = about["paths"][asked.path][asked.method.lower()]
         assert set(map(int, told["responses"])) == {*asked.answers, *problems_of(asked)}, asked.name
+    stream = about["paths"]["/v1/consumers/{id}/listen"]["get"]["responses"]["200"]["content"]
+    # Readers of OpenAPI 3.1 take it for the schema of each event.
+    assert stream == {"text/event-stream": {"schema": {"$ref": "#/components/schemas/SentEvent"}}}
+    assert about["components"]["schemas"]["SentEvent"]["required"] == ["data"]
     page = keyed.api("GET", "/v1/docs")
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert b"http://" not in page.raw.replace(b"http://www.w3.org", b"")

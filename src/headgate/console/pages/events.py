@@ -112,7 +112,7 @@ async def publish(view: View) -> Response:
 def _read(text: str) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Problem(f"the event is not valid JSON: {error}", 422) from None
     if not isinstance(found, dict):
         raise Problem('the event is no object: write {"name": value, …}', 422)

@@ -257,7 +257,7 @@ def read_body(view: View) -> dict[str, Any]:
 def _json(name: str, text: str) -> Any:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Problem(f"{name} is not valid JSON: {error}", 422) from None
 
 

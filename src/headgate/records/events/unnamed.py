@@ -25,7 +25,8 @@ class Checked(dict[Any, "tuple[Any, int | tuple[int, ...]]"]):
         self._found = (nowhere, 0)
 
     def __missing__(self, value: Any) -> tuple[Any, int | tuple[int, ...]]:
-        check(value, ())
+        if type(value) is not str or not value.isascii():
+            check(value, ())
         return self._found
 
 

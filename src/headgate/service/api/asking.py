@@ -10,7 +10,7 @@ import msgspec
 from headgate.core.event import JSON, Event, read_object
 from headgate.errors import EventError
 from headgate.graph.path_cost import DECAY
-from headgate.service.api.events import read_request
+from headgate.service.api.events import read_asked
 from headgate.service.api.operation import READ, Answer, Call, in_json, operation
 from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, event_of, sent_row
 from headgate.service.problems import Problem
@@ -51,8 +51,7 @@ class MatchedEvents(msgspec.Struct, kw_only=True):
 )
 async def match(call: Call) -> Answer:
     """Ask who matches."""
-    sent = read_request(call)
-    events = [each.event for each in sent]
+    events = read_asked(call)
     found = await call.tenant.ask(events)
     total = 0
     answers = []

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
 from headgate.core.event import JSON
 from headgate.errors import EventError
 from headgate.service.api.operation import PUBLISH, READ, Answer, Call, is_number, operation
-from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, Sent, read_sent
+from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, Sent, read_events, read_sent
 from headgate.service.problems import NotFound, Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headgate.core.event import Event
     from headgate.service.storage.log import Write
     from headgate.service.tenant.matcher import Published
 
+_Read = TypeVar("_Read")
 _LARGE = 8 << 20
 """Bytes of events after which a page ends."""
 
@@ -148,22 +152,31 @@ def _answer(sent: list[Sent], found: Published, query: PublishQuery) -> Answer:
 
 def read_request(call: Call) -> list[Sent]:
     """Read the events of a request."""
+    return _read(call, read_sent)
+
+
+def read_asked(call: Call) -> list[Event]:
+    """Read the events of a request that are not kept."""
+    return _read(call, read_events)
+
+
+def _read(call: Call, read: Callable[[bytes, str, Mapping[str, str]], list[_Read]]) -> list[_Read]:
     if not call.body and "ce-id" not in call.headers:
         raise Problem("the body is empty: send an event", 400)
     try:
-        sent = read_sent(call.body, call.headers.get("content-type", ""), call.headers)
+        found = read(call.body, call.headers.get("content-type", ""), call.headers)
     except EventError as error:
         status = 415 if str(error).startswith("the content type is") else 400
         raise Problem(str(error), status) from None
-    if not sent:
+    if not found:
         raise Problem("there is no event in the body: send one at least", 400)
-    if len(sent) > call.server.settings.batch:
+    if len(found) > call.server.settings.batch:
         raise Problem(
-            f"there are {len(sent):,} events in the body, and {call.server.settings.batch:,} are "
+            f"there are {len(found):,} events in the body, and {call.server.settings.batch:,} are "
             "allowed: send less at once",
             413,
         )
-    return sent
+    return found
 
 
 @operation(

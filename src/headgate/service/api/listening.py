@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from starlette.responses import Response
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 EVENTS = "text/event-stream"
 _MESSAGE = 64 << 10
 """Bytes of a message that a client sends."""
+_IN_JSON = {"contentMediaType": "application/json", "contentSchema": {"type": "object"}}
 _WRONG, _TOO_LARGE, _AWAY = 1008, 1009, 1001
 
 
@@ -43,6 +44,16 @@ class ListenQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """After a cursor; after what is acknowledged, if none is given. `Last-Event-ID` comes first."""
     acknowledge: Literal["manual", "auto"] = "manual"
     """`auto` moves the consumer's cursor as events are sent."""
+
+
+class SentEvent(msgspec.Struct, kw_only=True):
+    """One event of the stream, as a client of server-sent events reads it; comments say that it is alive."""
+
+    id: str = ""
+    """The cursor of a delivery: `Last-Event-ID` of who connects again."""
+    event: Literal["message", "passed", "end"] = "message"
+    """A delivery; or that events before it are not kept any more; or why the stream ends."""
+    data: Annotated[str, msgspec.Meta(extra_json_schema=_IN_JSON)]
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True):
@@ -56,7 +67,7 @@ class Said(msgspec.Struct, forbid_unknown_fields=True):
     "/v1/consumers/{id}/listen",
     "Listen to a consumer's deliveries as server-sent events.",
     READ,
-    {200: str},
+    {200: SentEvent},
     query=ListenQuery,
     problems=(400, 404, 409),
     answer_media=EVENTS,
@@ -131,30 +142,38 @@ class EventStream(Response):
                 listener.sent += len(body)
                 await send({"type": "http.response.body", "body": body, "more_body": True})
 
-            def direct(deliveries: list[Delivery]) -> bool:
-                """Send at once, if nothing waits: `send` does not suspend then."""
-                if listener.waiting:
-                    return False
-                body = frame(deliveries[0]) if len(deliveries) == 1 else b"".join(map(frame, deliveries))
-                sending = send({"type": "http.response.body", "body": body, "more_body": True})
-                try:
-                    sending.send(None)
-                except StopIteration:
-                    listener.sent += len(body)
-                    _sent(self._dispatcher, listener, deliveries)
-                    return True
-                sending.close()
-                return False
-
             await write(HEARTBEAT)
-            # Of another server it is not known what suspends.
-            listener.feed.direct = direct if listener.watched else None
+            listener.feed.direct = _directly(self._dispatcher, listener)
             reason = await _send(self._dispatcher, listener, write, frame, b"".join, _passed_frame)
             last = notice("end", reason=reason)
             await send({"type": "http.response.body", "body": last, "more_body": False})
         finally:
             gone.cancel()
             self._dispatcher.unlisten(listener)
+
+
+def _directly(dispatcher: Dispatcher, listener: Listener) -> Callable[[list[Delivery]], bool] | None:
+    """Make what sends at once while nothing waits, past the steps of ASGI; None where that is not possible.
+
+    What does not go out at once is left to the coroutine, which waits as long as the client makes it wait.
+    """
+    put = listener.writer()
+    if put is None:
+        return None
+    counts, way, time = dispatcher.counts, listener.way, dispatcher.hub.loop.time
+
+    def direct(deliveries: list[Delivery]) -> bool:
+        body = frame(deliveries[0]) if len(deliveries) == 1 else b"".join(map(frame, deliveries))
+        if not put(body):
+            return False
+        listener.sent += len(body)
+        listener.last = time()
+        counts[way] += len(deliveries)
+        if listener.acknowledges:
+            dispatcher.journal.advance(listener.state, deliveries[-1].position)
+        return True
+
+    return direct
 
 
 async def _gone(receive: Any) -> None:

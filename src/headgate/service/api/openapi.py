@@ -25,6 +25,8 @@ _REF = "#/components/schemas/{name}"
 _ALWAYS = (401, 403, 429, 431, 500, 503)
 """Problems of every operation that has a key."""
 _WITH_BODY = (400, 408, 413, 415, 422)
+_TOLD = ("application/json", "text/event-stream")
+"""Media types of answers whose schema is that of what is answered."""
 _PROBLEM = {
     "type": "object",
     "title": "Problem",
@@ -132,7 +134,8 @@ def problems_of(asked: Operation) -> set[int]:
 def _answer(asked: Operation, status: int, kind: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"description": http.HTTPStatus(status).phrase}
     if kind is not None:
-        schema = {"type": "string"} if asked.answer_media != "application/json" else kind
+        # The schema of a stream is that of each of its events; all other text is one value.
+        schema = kind if asked.answer_media in _TOLD else {"type": "string"}
         found["content"] = {asked.answer_media: {"schema": schema}}
     return found
 

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 HEARTBEAT = b":\n\n"
 """A comment: it says that the connection is alive, and is no event."""
 _encode = msgspec.json.Encoder().encode
+_KEPT = 256
+"""Events whose frames are kept in part, at most."""
+_SMALL = 4 << 10
+"""Bytes of such an event, at most."""
+_AROUND: dict[int, tuple[bytes, bytes, bytes]] = {}
+"""By position: the text of which it is (another tenant's event may have the position), and two parts."""
 
 
 def message(delivery: Delivery) -> bytes:
@@ -37,16 +43,27 @@ def frame(delivery: Delivery) -> bytes:
     data: {"cursor":7,"subscriptions":["s"],"event":{}}
     <BLANKLINE>
     """
+    # What one gets is what others get but for the subscriptions: one after another, mostly.
+    known = _AROUND.get(delivery.position)
+    if known is None or known[0] is not delivery.text:
+        known = _around(delivery)
+    return b"".join((known[1], _encode(delivery.subscriptions), known[2]))
+
+
+def _around(delivery: Delivery) -> tuple[bytes, bytes, bytes]:
+    """Write what stands before and behind the subscriptions in an event's frames; keeps small ones."""
     text = delivery.text
     if b"\n" in text or b"\r" in text:
         # Line ends stand between the tokens of JSON only, so that any of them will do.
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\ndata: ")
-    return b'id: %d\ndata: {"cursor":%d,"subscriptions":%b,"event":%b}\n\n' % (
-        delivery.position,
-        delivery.position,
-        _encode(delivery.subscriptions),
-        text,
-    )
+    position = delivery.position
+    head = b'id: %d\ndata: {"cursor":%d,"subscriptions":' % (position, position)
+    found = delivery.text, head, b',"event":%b}\n\n' % text
+    if len(text) <= _SMALL:
+        if len(_AROUND) >= _KEPT:
+            _AROUND.clear()
+        _AROUND[position] = found
+    return found
 
 
 def notice(event: str, **members: object) -> bytes:

@@ -12,6 +12,8 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headgate.service.delivery.feed import Feed
     from headgate.service.delivery.state import State
 
@@ -28,15 +30,29 @@ class Connection:
 
     def __init__(self, receive: Any) -> None:
         # Middleware wraps `send`, and not `receive`: this is the server's own object.
-        self._transport = getattr(getattr(receive, "__self__", None), "transport", None)
+        self._exchange = getattr(receive, "__self__", None)
+        self._transport = getattr(self._exchange, "transport", None)
         self._peer = None if self._transport is None else self._transport.get_extra_info("socket")
         if self._peer is not None:
             self._peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
 
-    @property
-    def known(self) -> bool:
-        """Tell whether it is one that can be watched."""
-        return self._transport is not None
+    def writer(self) -> Callable[[bytes], bool] | None:
+        """Return what writes a part of a body that has begun, and returns whether it did.
+
+        It writes nothing while anything waits. None for a body that is not sent in chunks.
+        """
+        transport = self._transport
+        if transport is None or getattr(self._exchange, "chunked_encoding", None) is not True:
+            return None
+        closing, waits, put = transport.is_closing, transport.get_write_buffer_size, transport.write
+
+        def write(body: bytes) -> bool:
+            if closing() or waits():
+                return False
+            put(b"%x\r\n%b\r\n" % (len(body), body))
+            return True
+
+        return write
 
     def waiting(self) -> int:
         """Return how many bytes wait to be taken."""
@@ -76,15 +92,9 @@ class Listener:
         self._since = self.last
         self._taken = 0
 
-    @property
-    def watched(self) -> bool:
-        """Tell whether its connection is known."""
-        return self._connection.known
-
-    @property
-    def waiting(self) -> int:
-        """Return how many bytes wait to be taken."""
-        return self._connection.waiting()
+    def writer(self) -> Callable[[bytes], bool] | None:
+        """Return what writes at once, if anything can (`Connection.writer`)."""
+        return self._connection.writer()
 
     def stalled(self, now: float) -> float:
         """Return for how many seconds nothing was taken of what waits."""

@@ -35,6 +35,7 @@ MAGIC = 0x48474C01
 _HEAD = struct.Struct("<II")
 _SIZES = struct.Struct("<IIIq")
 _BODY = _HEAD.size + _SIZES.size
+_NO_HEAD = bytes(_HEAD.size)
 
 
 @dataclass(frozen=True)
@@ -88,17 +89,18 @@ hash_of = zlib.crc32
 """What events are found by: 32 bits of the id, as bytes."""
 
 
-def pack(block: Block) -> bytes:
+def pack(block: Block) -> bytearray:
     """Write a block.
 
     >>> ends, found = np.array([1, 1], np.uint32), np.array([7], np.uint32)
-    >>> block = Block(5, 0, [b"{}", b"[]"], ends, found, NONE, NONE)
-    >>> unpack(5, pack(block)).matches(0), unpack(5, pack(block)).last
+    >>> packed = bytes(pack(Block(5, 0, [b"{}", b"[]"], ends, found, NONE, NONE)))
+    >>> unpack(5, packed).matches(0), unpack(5, packed).last
     (array([7], dtype=uint32), 6)
     """
     text_ends = np.cumsum(np.fromiter(map(len, block.texts), np.uint32, len(block.texts)), dtype=np.uint32)
-    body = b"".join(
+    packed = bytearray().join(
         (
+            _NO_HEAD,
             _SIZES.pack(len(block.texts), len(block.subscriptions), len(block.held), block.time),
             text_ends.tobytes(),
             block.ends.tobytes(),
@@ -108,7 +110,8 @@ def pack(block: Block) -> bytes:
             *block.texts,
         )
     )
-    return _HEAD.pack(MAGIC, zlib.crc32(body)) + body
+    _HEAD.pack_into(packed, 0, MAGIC, zlib.crc32(memoryview(packed)[_HEAD.size :]))
+    return packed
 
 
 def unpack(first: int, packed: bytes) -> Block:

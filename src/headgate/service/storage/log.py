@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     """A change of state."""
 
 
+_INSERT = "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)"
+
+
 class Bounds(NamedTuple):
     """The positions from which on events are kept, and of the last one; that is one less if there are none.
 
@@ -78,11 +81,15 @@ class SqliteLog:
         """Keep blocks and changes of state, in one transaction."""
         writer = self._database.writer
         rows = [(each.first, each.last, each.time, each.ids.tobytes(), pack(each)) for each in blocks]
-        with telling(self._database.path), writer:
-            if rows:
-                writer.executemany("INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", rows)
-            for write in also:
-                write(writer)
+        with telling(self._database.path):
+            if len(rows) == 1 and not also:
+                # One statement is a transaction by itself.
+                writer.execute(_INSERT, rows[0])
+                return
+            with writer:
+                writer.executemany(_INSERT, rows)
+                for write in also:
+                    write(writer)
 
     def read(self, first: int, most: int) -> Iterator[Block]:
         """Read blocks."""

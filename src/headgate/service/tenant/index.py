@@ -24,7 +24,7 @@ from headgate.core.rooms import MIXED_SIGN, RECORDS
 from headgate.core.snapshot import manifest_of
 from headgate.core.versions.current import at_current
 from headgate.core.versions.replacing import new_version
-from headgate.engine.answers import lists_of
+from headgate.engine.answers import lists_by_place, lists_of
 from headgate.engine.engine import Engine
 from headgate.engine.inputs import FEEDS, ids_of
 from headgate.errors import EventError, HeadgateError, SnapshotError, SubscriptionError
@@ -265,29 +265,31 @@ class Index:
 
     def match(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
         """List for each event the subscriptions that get it, or why it is refused."""
+        if all(map(self.looks_at, events)):
+            return self._match_seen(events)
         rows = [row for row, event in enumerate(events) if self.looks_at(event)]
         found: list[list[Id] | EventError] = [[] for _ in events]
-        if not rows:
-            return found
-        asked = events if len(rows) == len(events) else [events[row] for row in rows]
-        answers: Sequence[list[Id] | EventError]
-        if len(asked) < _TOGETHER:
-            answers = [self._match_one(event) for event in asked]
-        else:
+        if rows:
+            for row, answer in zip(rows, self._match_seen([events[row] for row in rows]), strict=True):
+                found[row] = answer
+        return found
+
+    def _match_seen(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
+        """List the same for events that there are filters for."""
+        if len(events) >= _TOGETHER:
             try:
-                answers = self._match_together(asked)
+                return [*self._match_together(events)]
             except HeadgateError:
                 # One of them was refused, and the others are not to blame.
-                answers = [self._match_one(event) for event in asked]
-        for row, answer in zip(rows, answers, strict=True):
-            found[row] = answer
-        return found
+                pass
+        return [self._match_one(event) for event in events]
 
     def _match_together(self, events: Sequence[Event]) -> list[list[Id]]:
         """Match events at once. They were read from JSON or are documents: no value of them is foreign."""
         if self._feeds:
             return self.engine.match_events(events)
-        return lists_of(self.engine.backend, [(events, ids_of(events))])
+        found = lists_by_place(self.engine.backend, events)
+        return lists_of(self.engine.backend, [(events, ids_of(events))]) if found is None else found
 
     def _match_one(self, event: Event) -> list[Id] | EventError:
         """Match an event by itself."""
