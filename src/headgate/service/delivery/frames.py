@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 HEARTBEAT = b":\n\n"
 """A comment: it says that the connection is alive, and is no event."""
 _encode = msgspec.json.Encoder().encode
-_KEPT = 256
+_KEPT = 128
 """Events whose frames are kept in part, at most."""
-_SMALL = 4 << 10
+_SMALL = 2 << 10
 """Bytes of such an event, at most."""
 _AROUND: dict[int, tuple[bytes, bytes, bytes]] = {}
 """By position: the text of which it is (another tenant's event may have the position), and two parts."""
