@@ -51,12 +51,14 @@ MEANING = "names"
 """What names mean to the filters of a snapshot, where that is not as usual."""
 
 
-WORTH = 8
-"""A match that is found by itself takes as long as this many that are found together."""
+WORTH = 3
+"""A match that is found in a window takes as long as this many that are found together."""
 TRIED = 16
 """Events of a batch that are asked for all their matches, to see how many they have."""
 
 
+WINDOWS = 4
+"""Windows in which the first matches are expected; what is beyond the last of them is looked at in vain."""
 WINDOW, LONGEST = 1024, 16_384
 """Filters that are looked at together for the first matches: at least, and at most."""
 
@@ -148,8 +150,9 @@ class Base(FrozenBase):
     def _first(self, encoded: Events, events: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List the first matches of some events, as many as are expected to have many more."""
         filters, scratch = len(self.ids), self.matcher.scratch()
-        window = min(max(WINDOW, int(1.5 * count * filters / max(1.0, scratch.matches))), LONGEST)
-        longest = min(4 * window, LONGEST, filters)
+        expected = count * filters / max(1.0, scratch.matches)
+        window = min(max(WINDOW, int(expected / WINDOWS)), LONGEST)
+        longest = min(LONGEST, filters)
         out, counts = np.empty((events, min(count, filters)), np.int64), np.empty(events, np.int64)
         scratch.note(
             walking.first_matches(self.built.arrays, encoded, self.removed, window, longest, out, counts),
