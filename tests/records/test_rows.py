@@ -172,6 +172,13 @@ PLAIN = [
 """Filters that look at nothing but values, each by itself."""
 
 
+def assert_equal(found: Events, wanted: Events) -> None:
+    """Hold all arrays of events against those of others."""
+    one: Any
+    for one, other in zip(found, wanted, strict=True):
+        assert np.array_equal(one, np.asarray(other))
+
+
 def test_one_pass_for_several_indexes_is_one_for_each() -> None:
     encoders = [rows.RowEncoder(index_of(filters).built) for filters in PLAIN]
     assert together(encoders)
@@ -187,13 +194,11 @@ def test_one_pass_for_several_indexes_is_one_for_each() -> None:
     events += [Event("e", data) for data in users[:2]]
     for _ in range(2):
         for own, found in zip(encoders, joint.encode_all(events), strict=True):
-            wanted = own.encode(events)
-            assert all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
+            assert_equal(found, own.encode(events))
         for event in events:
             joint.write_one(event, room)
             for own, found in zip(encoders, room.own, strict=True):
-                wanted = own.encode([event])
-                assert all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
+                assert_equal(found, own.encode([event]))
     with pytest.raises(EventError):
         joint.write_one(Event("e", users[2]), room)
 
