@@ -21,11 +21,12 @@ from headgate.errors import FilterError
 from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
-from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, REFERENCE_WORDS, check_length
+from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, check_length
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.checking import SHORT
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
+from headgate.records.index.restoring import full_entries
 from headgate.records.language.parse import parse_filter
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs
@@ -341,14 +342,11 @@ def test_ranges_of_texts_between_before_and_after(weight: float) -> None:
 
 
 def _words_of(built: BuiltIndex, shape: int) -> list[int]:
-    """List the lengths of all checks of one shape."""
+    """List the lengths of all checks of one shape, of filters that something leads to."""
     found, stream = [], built.arrays.stream
-    at = 0
-    end = int(built.arrays.single_start[-1])
-    while at < end:
-        head, second = stream[at : at + 2].tolist()
-        pc, at = at + 2, at + (REFERENCE_WORDS if head & 2 else 2 + second)
-        while not head & 2 and pc < at:
+    for at in np.setdiff1d(full_entries(built), built.arrays.unkeyed_at).tolist():
+        pc = at + 2
+        while pc < at + 2 + stream[at + 1]:
             if int(stream[pc]) & 3 == shape and int(stream[pc]) & 15 < 12:
                 found.append(check_length(stream, pc))
             pc += check_length(stream, pc)

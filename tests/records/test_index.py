@@ -6,14 +6,17 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from headgate import Event, Subscription
+from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import EventError, FilterError, SubscriptionError
 from headgate.records import reference
 from headgate.records.index.index import CHUNK, RecordIndex
+from headgate.records.index.live import Base
 from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
@@ -263,3 +266,26 @@ def test_too_many_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     build("a = 1", "b = 1", "c = 1")
     with pytest.raises(SubscriptionError, match="in 4 ways, and an index has room for 3: divide them"):
         build("a = 1", "b = 1", "c = 1", "s LIKE '%long%'")
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 1_000, 70_000, 1 << 25])
+def test_matches_in_portions_of_bounded_size(most: int) -> None:
+    index = RecordIndex.build(Subscription(n, f"a < {n} OR b = {n % 5}") for n in range(300))
+    base = Base(index.ids, TextPool.build(()), index.built)
+    batch = pa.RecordBatch.from_pylist([{"id": n, "a": n % 310, "b": n % 7} for n in range(700)])
+    encoded, removed = base.encode(batch), np.zeros(300, np.uint8)
+    removed[::3] = 1
+    wanted = base.matcher.match(encoded, 700, removed)
+    for _ in range(2):
+        parts, begin = [], 0
+        while begin < 700:
+            end, found = base.matcher.match_some(encoded, begin, 700, removed, most)
+            assert begin < end <= 700
+            assert len(found.events) <= most or len(np.unique(found.events)) == 1
+            assert ((begin <= found.events) & (found.events < end)).all()
+            parts.append(found)
+            begin = end
+        for own, all_of_it in zip(zip(*parts, strict=True), wanted, strict=True):
+            assert np.array_equal(np.concatenate(own), all_of_it)
+    rows = pa.Table.from_batches(list(index.match_portions(batch, batch.column("id"), most)))
+    assert rows.to_pylist() == index.match_batch(batch).to_pylist()

@@ -11,6 +11,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from enum import IntEnum
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from headgate.core.values import EXACT, flatten_into, fold
 from headgate.errors import EventError
 from headgate.records.events import line_codes, rows, unnamed
 from headgate.records.events.encode import encode_events
+from headgate.records.events.joint import JointEncoder, together
 from headgate.records.index import kernels
 from headgate.records.index.arrays import Desk, Events, RecordArrays
 from headgate.records.index.index import RecordIndex
@@ -160,6 +162,53 @@ def test_odd_values_together(rng: random.Random) -> None:
         return Event(e, {name: rng.choice(ODD) for name in chosen.values()})
 
     assert_same(INDEX.built, [event(e) for e in range(6)])
+
+
+PLAIN = [
+    ["i = 1 AND s = 'news'", "f BETWEEN 0.5 AND 7", "user.age > 3 OR b", "s IN ('a', '7')", "d < 3.5"],
+    ["i > 7", "s = 'x' AND whole <> 2", "user.name = 'Ann'", "lower(s) = 'news'", "length(s) > 2 AND f < 1"],
+    ["nobody = 1 AND i + 1 > 3", "b IS NOT NULL", "day > '2020-01-01'", "tags IS NULL", "abs(real) < 3"],
+]
+"""Filters that look at nothing but values, each by itself."""
+
+
+def assert_equal(found: Events, wanted: Events) -> None:
+    """Hold all arrays of events against those of others."""
+    one: Any
+    for one, other in zip(found, wanted, strict=True):
+        assert np.array_equal(one, np.asarray(other))
+
+
+def test_one_pass_for_several_indexes_is_one_for_each() -> None:
+    encoders = [rows.RowEncoder(index_of(filters).built) for filters in PLAIN]
+    assert together(encoders)
+    joint = JointEncoder(encoders)
+    room = joint.rooms()
+    rng = random.Random(3)
+    names = [*NAMES, "S", "I", "nobody", "else"]
+    events = [Event(e, {name: value}) for e, (name, value) in enumerate(product(names, ODD))]
+    for e in range(300):
+        chosen = {name.lower(): name for name in rng.sample(names, 8)}
+        events.append(Event(e, {name: rng.choice(ODD) for name in chosen.values()}))
+    users = [{"user": {"age": 5, "name": "Ann", "x": [1]}}, {"user": {"AGE": 1.0}}, {"s": "a", "S": None}]
+    events += [Event("e", data) for data in users[:2]]
+    for _ in range(2):
+        for own, found in zip(encoders, joint.encode_all(events), strict=True):
+            assert_equal(found, own.encode(events))
+        for event in events:
+            joint.write_one(event, room)
+            for own, found in zip(encoders, room.own, strict=True):
+                assert_equal(found, own.encode([event]))
+    with pytest.raises(EventError):
+        joint.write_one(Event("e", users[2]), room)
+
+
+@pytest.mark.parametrize(
+    "text", ["s LIKE '%x%'", "array_contains(tags, 'a')", "i + f > 3", "lower(s) LIKE 'a%b'"]
+)
+def test_one_pass_is_not_for_more_than_values(text: str) -> None:
+    encoders = [rows.RowEncoder(index_of(filters).built) for filters in ([text], PLAIN[0])]
+    assert not together(encoders)
 
 
 @pytest.mark.parametrize("value", BAD, ids=lambda value: repr(value)[:20])

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Portion
 from headgate.contents.sharing import slice_of
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, check_id
 from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
 
@@ -401,7 +401,7 @@ class LiveIndex(PortionedIndex, Generic[StateT]):
         """Add a subscription; it matches from now on. Refuses an id that is here."""
         with self._writing:
             self._raise_failure()
-            Ids.of([identity])
+            check_id(identity)
             self._state.check_type(identity)
             if self._state.find(identity) >= 0:
                 raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")

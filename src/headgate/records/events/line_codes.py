@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from bisect import bisect_right
+from copy import copy
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,12 @@ class LineCodes:
         self._texts = dict(zip(texts, own[1::2].tolist(), strict=False))
         if many or own[::2].any():
             self._place = _placing(built, c, own)
+
+    def moved(self, behind: int) -> LineCodes:
+        """Return the same line with a number that is so much higher."""
+        found = copy(self)
+        found.number += behind
+        return found
 
     def code(self, value: object, kind: Kind) -> int:
         """Return the code of a value."""

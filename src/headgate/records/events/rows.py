@@ -108,7 +108,7 @@ class Codes(dict[Any, "Found"]):
         if (
             self._keep
             and not (self._text and len(value) > LONGEST)
-            and not (self._attribute.made and type(value) is float and not value)
+            and not (self._attribute.computes and type(value) is float and not value)
         ):
             if len(self) >= KEPT:
                 self.clear()
@@ -147,9 +147,11 @@ class Attribute:
         self.lines = lines
         self.made: list[tuple[Path, Sequence[LineCodes]]] = []
         """What is computed from it and known with its value, with its lines."""
+        self.computes = False
+        """Whether there is anything of that."""
         self._found: dict[tuple[int, ...], Found] = {}
         self.place: int | slice = nowhere
-        self.codes = {kind: Codes(self, kind) for kind in _SCALARS}
+        self.codes: dict[type, Codes] = {kind: Codes(self, kind) for kind in _SCALARS}
         self.types: dict[type, Codes | Checked | None] = {**self.codes, list: None, tuple: None, dict: None}
         if self.seen:
             self.types.update(dict.fromkeys(_FORMS))
@@ -177,6 +179,10 @@ class Attribute:
             made = compute(path, dict.fromkeys(sources(path), value))
             made_kind = kind_of(made)
             codes += tuple(line.code(made, made_kind) for line in lines)
+        return self.found(codes)
+
+    def found(self, codes: tuple[int, ...]) -> Found:
+        """Return where codes go, and these: the same object each time."""
         found = self._found.get(codes)
         if found is None:
             if len(self._found) >= KEPT:
@@ -271,7 +277,7 @@ class _Computed:
             known[value] = found
 
 
-class _Batch:
+class Beside:
     """What a batch of events has beside a row of codes for each: elements of arrays, and texts."""
 
     def __init__(self) -> None:
@@ -307,18 +313,13 @@ class RowEncoder:
 
     def __init__(self, built: BuiltIndex, mark: str | None = None) -> None:
         lines = built.lines
-        self.mark = marked_as(built.attributes) if mark is None else mark
-        """What names mean, see `core/values.py`: that of the paths."""
-        self._flat = self.mark in (JOINED, EXACT_JOINED)
-        self._part: Callable[[str], str] = self.mark.__add__ if self.mark else fold
-        self._unnamed = CheckedObjects(self._part)
+        self._begin(marked_as(built.attributes) if mark is None else mark)
         owned: list[list[LineCodes]] = [[] for _ in built.attributes]
         gram: dict[int, int] = {}
         self._nowhere = lines.size
-        self._words: dict[int, LineWords] = {}
         words: dict[int, int] = {}
         # One place more, for values that go nowhere.
-        self._nulls = [0] * (lines.size + 1)
+        nulls = [0] * (lines.size + 1)
         for line in range(lines.size):
             attribute = int(lines.line_attribute[line])
             if lines.line_multi[line] == GRAMS:
@@ -330,17 +331,12 @@ class RowEncoder:
                 continue
             made = LineCodes(built, line)
             owned[attribute].append(made)
-            self._nulls[line] = 0 if made.multi else made.null
+            nulls[line] = 0 if made.multi else made.null
         sides = {attribute: side for side, attribute in enumerate(built.arrays.glob_attribute.tolist())}
         self.attributes = {
             path: Attribute(path, owned[number], lines.size, sides.get(number, -1), gram.get(number, -1))
             for number, path in enumerate(built.attributes)
         }
-        self._computed: list[_Computed] = []
-        self._sources: list[Path] = []
-        self._timed: int | None = None
-        """The place of the event's time among them, if an expression asks for it."""
-        self._present: list[tuple[Path, Attribute]] = []
         bundled = self._bundle()
         for path in built.attributes:
             if is_expression(path) and path not in bundled:
@@ -353,14 +349,44 @@ class RowEncoder:
         for path in [path for path in self.attributes if path[0] == PRESENT]:
             self._present.append((path[1:], self.attributes.pop(path)))
             self.attributes.setdefault(path[1:], Attribute(path[1:], (), lines.size))
-        self._grams = {
-            line: lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]] for line in gram.values()
-        }
-        self._lines, self._sides = lines.size, len(sides)
+        for line in gram.values():
+            self._grams[line] = lines.grams[lines.gram_start[line] : lines.gram_start[line + 1]]
+        waiting = words or sides or any(attribute.computed for attribute in self.attributes.values())
+        self.plain = not (lines.line_multi.any() or waiting or self._computed or self._present)
+        """Whether events have nothing but codes, each from one value."""
+        self._settle(lines.size, len(sides), nulls)
+
+    def _begin(self, mark: str) -> None:
+        """Say what names mean, and that nothing is computed yet."""
+        self.mark = mark
+        """What names mean, see `core/values.py`: that of the paths."""
+        self._flat = self.mark in (JOINED, EXACT_JOINED)
+        self._part: Callable[[str], str] = self.mark.__add__ if self.mark else fold
+        self._unnamed = CheckedObjects(self._part)
+        self._words: dict[int, LineWords] = {}
+        self._grams: dict[int, NDArray[Any]] = {}
+        self._computed: list[_Computed] = []
+        self._sources: list[Path] = []
+        self._timed: int | None = None
+        """The place of the event's time among them, if an expression asks for it."""
+        self._present: list[tuple[Path, Attribute]] = []
+
+    def _settle(self, lines: int, sides: int, nulls: list[Any]) -> None:
+        """Give all attributes their places; `nulls` has the code of NULL on each line."""
+        self._lines, self._sides, self._nowhere, self._nulls = lines, sides, lines, nulls
         self._order()
         self.level = self._levels()
-        self._one = self._packed(_Batch(), np.zeros((1, lines.size), np.int32))
+        self._one = self._packed(Beside(), np.zeros((1, lines), np.int32))
         """An event without elements and texts; nobody writes to what it has."""
+
+    @property
+    def size(self) -> int:
+        """Count the lines."""
+        return self._lines
+
+    def with_codes(self, codes: NDArray[np.int32]) -> Events:
+        """Return events that have codes and nothing else."""
+        return self._one._replace(codes=codes) if len(codes) == 1 else self._packed(Beside(), codes)
 
     def _bundle(self) -> set[Path]:
         """Let what is computed from one attribute go with its values, but for arrays and texts for LIKE."""
@@ -377,7 +403,7 @@ class RowEncoder:
         for own, paths in found.items():
             if own not in waiting:
                 source = self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
-                source.named = True
+                source.named = source.computes = True
                 source.made = [(path, self.attributes.pop(path).lines) for path in paths]
         return {path for own, paths in found.items() if own not in waiting for path in paths}
 
@@ -394,7 +420,7 @@ class RowEncoder:
         self._places = {line: place for place, line in enumerate(order)}
         self._nulls = [self._nulls[line] for line in (*order, self._nowhere)]
         for attribute in self.attributes.values():
-            if attribute.made:
+            if attribute.computes:
                 place, code = attribute.find(None, Kind.NULL)
                 self._nulls[place] = code
         back = [self._places[line] for line in range(self._lines)]
@@ -431,15 +457,13 @@ class RowEncoder:
 
     def encode(self, events: Sequence[Event]) -> Events:
         """Encode events; refuses one that is no record, or has what no column could hold."""
-        batch = _Batch()
+        batch = Beside()
         codes = array("i")
         for e, event in enumerate(events):
             codes.extend(self._row(event, e, batch))
         rows = np.frombuffer(codes, np.int32) if codes else np.zeros(0, np.int32)
         rows = rows.reshape(len(events), self._lines)
-        if len(rows) == 1 and batch.plain:
-            return self._one._replace(codes=rows)
-        return self._packed(batch, rows)
+        return self.with_codes(rows) if batch.plain else self._packed(batch, rows)
 
     def room(self) -> Room:
         """Make room for one event at a time; each thread needs its own."""
@@ -447,14 +471,13 @@ class RowEncoder:
 
     def encode_one(self, event: Event, room: Room) -> Events:
         """Encode one event; in `room` if it has nothing but codes, which lasts until that is used again."""
-        batch = _Batch()
-        row = self._row(event, 0, batch)
-        room.codes[:] = array("i", row)
+        batch = Beside()
+        room.codes[:] = array("i", self._row(event, 0, batch))
         if not batch.plain:
             return self._packed(batch, room.events.codes)
         return room.events
 
-    def _row(self, event: Event, e: int, batch: _Batch) -> Sequence[int]:
+    def _row(self, event: Event, e: int, batch: Beside) -> Sequence[int]:
         """Return the codes of an event; the rest goes to the batch."""
         data, row = event.data, self._nulls.copy()
         if type(data) is dict and event.content_type == JSON and not self._flat:
@@ -480,7 +503,7 @@ class RowEncoder:
             self._compute([value_of(path, flat) for path in self._sources], row, e, batch)
         return row[:-1] if self._in_order is None else self._in_order(row)
 
-    def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: _Batch) -> None:
+    def _read(self, data: dict[str, Any], level: Level, row: list[Any], e: int, batch: Beside) -> None:
         """Read a record, or an object in one."""
         late, types = [], level.types
         for name, value in data.items():
@@ -521,7 +544,7 @@ class RowEncoder:
             value = found
         return value
 
-    def _compute(self, values: Sequence[Any], row: list[Any], e: int, batch: _Batch) -> None:
+    def _compute(self, values: Sequence[Any], row: list[Any], e: int, batch: Beside) -> None:
         """Read what expressions give, as if the event had it."""
         for each in self._computed:
             if each.only >= 0:
@@ -542,7 +565,7 @@ class RowEncoder:
                 each.keep(values[each.only], found)
 
     def _read_object(
-        self, value: dict[str, Any], attribute: Attribute, prefix: Path, row: list[Any], e: int, batch: _Batch
+        self, value: dict[str, Any], attribute: Attribute, prefix: Path, row: list[Any], e: int, batch: Beside
     ) -> None:
         place, code = attribute.find(value, Kind.OBJECT)
         row[place] = code
@@ -553,14 +576,14 @@ class RowEncoder:
         else:
             self._read(value, attribute.inside, row, e, batch)
 
-    def _read_flat(self, attributes: Mapping[Path, object], row: list[Any], e: int, batch: _Batch) -> None:
+    def _read_flat(self, attributes: Mapping[Path, object], row: list[Any], e: int, batch: Beside) -> None:
         """Read the flattened attributes of an event, which were checked."""
         for path, value in attributes.items():
             attribute = self.attributes.get(path)
             if attribute is not None and attribute.named:
                 self._add(value, attribute, row, e, batch)
 
-    def _add(self, value: Any, attribute: Attribute, row: list[Any], e: int, batch: _Batch) -> None:
+    def _add(self, value: Any, attribute: Attribute, row: list[Any], e: int, batch: Beside) -> None:
         """Read one value that was checked."""
         kind = kind_of(value)
         place, code = attribute.find(value, kind)
@@ -581,7 +604,7 @@ class RowEncoder:
                     row[self._places[each.words]] = 1
                     batch.words.setdefault(each.words, []).append((e, text))
 
-    def _with_words(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:
+    def _with_words(self, batch: Beside, codes: NDArray[np.int32]) -> Events:
         """Lay out one event that has words and nothing else beside its codes."""
         multi_start = np.zeros((self._lines, 2), np.int64)
         parts, total = [], 0
@@ -593,7 +616,7 @@ class RowEncoder:
         multi_codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return self._one._replace(codes=codes, multi_start=multi_start, multi_codes=multi_codes)
 
-    def _packed(self, batch: _Batch, codes: NDArray[np.int32]) -> Events:
+    def _packed(self, batch: Beside, codes: NDArray[np.int32]) -> Events:
         """Lay out what a batch has."""
         count = len(codes)
         if count == 1 and batch.words and not (batch.elements or batch.texts):

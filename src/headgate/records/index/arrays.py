@@ -65,7 +65,7 @@ class RecordArrays(NamedTuple):
         pair (a, b)    slots of a hash, a < b: slot_print 0 is free, else one byte of the key's hash, and
                        slot_at is where stream holds [a, b, words, entries…]
           pair_mask    of an atom: the lines it has partners on, one bit each, modulo 64
-        apart          from marks[0] on: trees, and unkeyed entries (below), which are in no cluster
+        apart          from marks[0] on, in no cluster: long conjunctions, trees, and unkeyed entries (below)
         entry          [filter << 3 | flags, words, checks…], or
                        [filter << 3 | REFERENCE…, where, line, buckets], in rising order of filters within a
                        cluster; what is referred to holds only if the event's bucket on the line is one of the
@@ -76,8 +76,8 @@ class RecordArrays(NamedTuple):
         pattern g      glob_tokens[glob_start[g]:glob_start[g + 1]] over glob_attribute[glob_side[g]]
         tree           every check is followed by two jumps, counted from the first check: if true, if false
 
-    Every conjunction is stored in full, once, in the first of its entries; the others refer to it. So the
-    filters can be read back from here, and compaction needs no text.
+    Every conjunction is stored in full, once: a short one in the first of its entries, to which the others
+    refer, a long one apart. So the filters can be read back from here, and compaction needs no text.
 
     Conjunctions that nothing but negations narrow are not in the stream's clusters but below: m is the number
     of such a conjunction, in rising order of filters. It holds unless one of its values is ruled out.

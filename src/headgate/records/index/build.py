@@ -101,6 +101,11 @@ DENSE = 32
 FEWEST = 64
 """Unkeyed entries that look at a line whose buckets have rows of bits, at least."""
 _UNKEYED = -2
+INLINE = 6
+"""Words of the checks of a term that stand in a cluster, at most; longer ones are referred to.
+
+A reference takes four words with its probe, which most events fail, and a cluster is read from its beginning.
+"""
 LOAD = 0.6
 """How full the hash of pairs is; it keeps one free slot at least."""
 
@@ -359,6 +364,14 @@ def _parts_of(terms: Terms, chosen: Ints) -> tuple[Ints, NDArray[np.int32]]:
     return np.repeat(chosen, counts), terms.part[at]
 
 
+def _long_terms(words: Ints, of: NDArray[np.int32]) -> NDArray[np.int32]:
+    """List the terms that stand apart, in the order of the clusters that lead to them first."""
+    first = np.full(max(len(words), int(of.max(initial=-1)) + 1), -1, np.int64)
+    first[of[::-1]] = np.arange(len(of))[::-1]
+    long = np.flatnonzero((first[: len(words)] >= 0) & (words > INLINE))
+    return long[np.argsort(first[long], kind="stable")].astype(np.int32)
+
+
 def _lay_out(
     programs: Programs,
     found: Choices,
@@ -384,9 +397,11 @@ def _lay_out(
     words = np.zeros(count, np.int64)
     clusters.entity_words(written, entities, words)
     at = np.full(count, -1, np.int64)
+    long = _long_terms(words[:terms], of)
+    at[long] = clusters.APART
     single_start = np.zeros(atoms.size + 1, np.int32)
     end = clusters.place_entries(key, of, terms, words, at, single_start, 0)
-    apart = np.concatenate([lone, np.arange(terms, count, dtype=np.int32)[posted[terms:] > 0]])
+    apart = np.concatenate([long, lone, np.arange(terms, count, dtype=np.int32)[posted[terms:] > 0]])
     at[apart] = end + starts(words[apart] + 2)[:-1]
     total = end + int((words[apart] + 2).sum())
     if total >= 2**31:

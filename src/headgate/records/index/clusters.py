@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
+APART = -2
+"""In the place of a term that is not written in a cluster."""
+
+
 class Entities(NamedTuple):
     """What entries stand for: term t, or behind all terms tree k, each of one filter.
 
@@ -72,7 +76,8 @@ def place_entries(
 ) -> int:
     """Find where each entity is written in full (at) and where the clusters of singles begin.
 
-    Postings are sorted by key. Trees are written behind everything else. Returns the end of the clusters.
+    Postings are sorted by key. Trees, and terms whose place is APART, are written behind everything else.
+    Returns the end of the clusters.
     """
     place = begin
     before = np.int64(-1)
@@ -91,7 +96,7 @@ def place_entries(
                 place += 3
             before = key[i]
         t = of[i]
-        if t < terms and at[t] < 0:
+        if t < terms and at[t] != APART and at[t] < 0:
             at[t] = place
             place += 2 + words[t]
         else:

@@ -288,7 +288,9 @@ class RecordIndex(LiveIndex[State]):
         if state.late:
             yield from super().portions(events, most)
             return
-        for begin, end, found in _pairs(state.base, events, most):
+        # Who asks may need room for all filters and each of the events.
+        size = max(1, most // max(1, len(state.base.ids)))
+        for begin, end, found in _pairs(state.base, events, most, size):
             yield Portion(begin, end, found.events, state.base.numbers[found.filters])
 
     def explain(self, event: Event, identity: Id) -> Explanation:
@@ -340,19 +342,19 @@ class RecordIndex(LiveIndex[State]):
 
 
 def _pairs(
-    base: Base, events: pa.RecordBatch | Sequence[Event], most: int
+    base: Base, events: pa.RecordBatch | Sequence[Event], most: int, size: int = CHUNK
 ) -> Iterator[tuple[int, int, Pairs]]:
-    """Match events; gives what holds for those from one to another."""
-    size = max(1, most // max(1, len(base.ids)))
+    """Match events; gives what holds for those from one to another, `size` at most, or `most` matches."""
     for first in range(0, len(events), CHUNK):
         # Encoded together, whatever comes of them: most of that costs the same for few.
         some = slice_of(events, first, first + CHUNK)
         encoded = base.encode(some)
-        for begin in range(0, len(some), size):
+        begin = 0
+        while begin < len(some):
             end = min(len(some), begin + size)
-            found = base.match(encoded.some(begin, end), end - begin)
-            at = first + begin
-            yield at, first + end, Pairs(found.events + at, found.filters)
+            end, found = base.matcher.match_some(encoded, begin, end, base.removed, most)
+            yield first + begin, first + end, Pairs(found.events + first, found.filters)
+            begin = end
 
 
 def _named(

@@ -514,55 +514,64 @@ def match_events(
 
 
 @kernel
-def match_one(table: NDArray[np.int64], stamp: int) -> int:
-    """Match the event of a table, which `matcher.Call` lays out; returns what `match_event` does."""
-    index = RecordArrays(
-        line_base=vector(table, 0, np.int32),
-        line_multi=vector(table, 1, np.uint8),
-        level_base=vector(table, 2, np.int32),
-        quantile=vector(table, 3, np.uint8),
-        single_start=vector(table, 4, np.int32),
-        pair_mask=vector(table, 5, np.uint64),
-        slot_print=vector(table, 6, np.uint8),
-        slot_at=vector(table, 7, np.int32),
-        stream=vector(table, 8, np.int32),
-        marks=vector(table, 9, np.int64),
-        spoil_start=vector(table, 10, np.int32),
-        spoiled=vector(table, 11, np.int32),
-        spoil_row=vector(table, 12, np.int32),
-        spoil_bits=matrix(table, 13, np.uint64),
-        unkeyed_at=vector(table, 14, np.int32),
-        unkeyed_words=vector(table, 15, np.int32),
-        unkeyed_head=vector(table, 16, np.int32),
-        unkeyed_open=vector(table, 17, np.uint64),
-        bucket_row=vector(table, 18, np.int32),
-        bucket_out=matrix(table, 19, np.uint64),
-        bucket_open=matrix(table, 20, np.uint64),
-        glob_start=vector(table, 21, np.int64),
-        glob_tokens=vector(table, 22, np.int16),
-        glob_side=vector(table, 23, np.int32),
-        glob_attribute=vector(table, 24, np.int32),
-    )
-    events = Events(
-        codes=matrix(table, 25, np.int32),
-        multi_start=matrix(table, 26, np.int64),
-        multi_codes=vector(table, 27, np.int32),
-        text_of=matrix(table, 28, np.int32),
-        text_offsets=vector(table, 29, np.int64),
-        text_data=vector(table, 30, np.uint8),
-    )
-    desk = Desk(
-        atoms=vector(table, 31, np.int32),
-        masks=vector(table, 32, np.uint64),
-        lines=vector(table, 33, np.uint8),
-        buckets=vector(table, 34, np.uint8),
-        clusters=matrix(table, 35, np.int32),
-        late=vector(table, 36, np.int32),
-        fail=vector(table, 37, np.uint64),
-        doubt=vector(table, 38, np.uint64),
-        bits=vector(table, 39, np.uint64),
-        words=vector(table, 40, np.uint64),
-    )
-    seen, out = vector(table, 41, np.int32), vector(table, 42, np.int32)
-    removed = vector(table, 43, np.uint8)
-    return match_event(index, events, 0, desk, seen, stamp, removed, out, 0)
+def match_one(tables: NDArray[np.int64], stamps: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+    """Match one event by each of some indexes, whose tables `MatcherScratch` lays out.
+
+    counts[k] becomes what `match_event` says of index k; after one that failed, none is asked. Returns that
+    of the last that was asked.
+    """
+    for k in range(len(counts)):
+        table = vector(tables, k, np.int64)
+        index = RecordArrays(
+            line_base=vector(table, 0, np.int32),
+            line_multi=vector(table, 1, np.uint8),
+            level_base=vector(table, 2, np.int32),
+            quantile=vector(table, 3, np.uint8),
+            single_start=vector(table, 4, np.int32),
+            pair_mask=vector(table, 5, np.uint64),
+            slot_print=vector(table, 6, np.uint8),
+            slot_at=vector(table, 7, np.int32),
+            stream=vector(table, 8, np.int32),
+            marks=vector(table, 9, np.int64),
+            spoil_start=vector(table, 10, np.int32),
+            spoiled=vector(table, 11, np.int32),
+            spoil_row=vector(table, 12, np.int32),
+            spoil_bits=matrix(table, 13, np.uint64),
+            unkeyed_at=vector(table, 14, np.int32),
+            unkeyed_words=vector(table, 15, np.int32),
+            unkeyed_head=vector(table, 16, np.int32),
+            unkeyed_open=vector(table, 17, np.uint64),
+            bucket_row=vector(table, 18, np.int32),
+            bucket_out=matrix(table, 19, np.uint64),
+            bucket_open=matrix(table, 20, np.uint64),
+            glob_start=vector(table, 21, np.int64),
+            glob_tokens=vector(table, 22, np.int16),
+            glob_side=vector(table, 23, np.int32),
+            glob_attribute=vector(table, 24, np.int32),
+        )
+        events = Events(
+            codes=matrix(table, 25, np.int32),
+            multi_start=matrix(table, 26, np.int64),
+            multi_codes=vector(table, 27, np.int32),
+            text_of=matrix(table, 28, np.int32),
+            text_offsets=vector(table, 29, np.int64),
+            text_data=vector(table, 30, np.uint8),
+        )
+        desk = Desk(
+            atoms=vector(table, 31, np.int32),
+            masks=vector(table, 32, np.uint64),
+            lines=vector(table, 33, np.uint8),
+            buckets=vector(table, 34, np.uint8),
+            clusters=matrix(table, 35, np.int32),
+            late=vector(table, 36, np.int32),
+            fail=vector(table, 37, np.uint64),
+            doubt=vector(table, 38, np.uint64),
+            bits=vector(table, 39, np.uint64),
+            words=vector(table, 40, np.uint64),
+        )
+        seen, out = vector(table, 41, np.int32), vector(table, 42, np.int32)
+        removed = vector(table, 43, np.uint8)
+        counts[k] = match_event(index, events, 0, desk, seen, stamps[k], removed, out, 0)
+        if counts[k] < 0:
+            return int(counts[k])
+    return int(counts[len(counts) - 1])

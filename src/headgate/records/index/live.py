@@ -23,12 +23,12 @@ from headgate.records.index import walking
 from headgate.records.index.arrays import RecordArrays
 from headgate.records.index.build import BuiltIndex, build
 from headgate.records.index.lines import Lines
-from headgate.records.index.matcher import Matcher, Pairs
+from headgate.records.index.matcher import JointMatcher, Matcher, Pairs
 from headgate.records.index.restoring import read_programs
 from headgate.records.names import USUAL, NameSettings
 from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.programs import concatenate, in_columns, take
-from headgate.records.tail.layers import ALONE, Layers
+from headgate.records.tail.layers import ALONE, Layer, Layers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headgate.records.events.rows import RowEncoder
     from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
-    from headgate.records.tail.layers import LateView
+    from headgate.records.tail.layers import LateView, Loose
 
 
 ROOM = RECORDS
@@ -51,12 +51,14 @@ MEANING = "names"
 """What names mean to the filters of a snapshot, where that is not as usual."""
 
 
-WORTH = 8
-"""A match that is found by itself takes as long as this many that are found together."""
+WORTH = 3
+"""A match that is found in a window takes as long as this many that are found together."""
 TRIED = 16
 """Events of a batch that are asked for all their matches, to see how many they have."""
 
 
+WINDOWS = 4
+"""Windows in which the first matches are expected; what is beyond the last of them is looked at in vain."""
 WINDOW, LONGEST = 1024, 16_384
 """Filters that are looked at together for the first matches: at least, and at most."""
 
@@ -70,7 +72,7 @@ class Base(FrozenBase):
         super().__init__(ids, filters)
         self.built = built
         self.settings = settings
-        self._matcher = Matcher(built, settings.mark)
+        self.matcher = Matcher(built, settings.mark)
         self._local = threading.local()
 
     @classmethod
@@ -114,7 +116,7 @@ class Base(FrozenBase):
     @property
     def encoder(self) -> RowEncoder:
         """Return what encodes events given as Python values."""
-        return self._matcher.encoder
+        return self.matcher.encoder
 
     def encode(self, events: pa.RecordBatch | Sequence[Event]) -> Events:
         """Encode events: an Arrow batch by its columns, Python values event by event."""
@@ -124,22 +126,22 @@ class Base(FrozenBase):
 
     def match(self, events: Events, count: int) -> Pairs:
         """Match encoded events."""
-        return self._matcher.match(events, count, self.removed)
+        return self.matcher.match(events, count, self.removed)
 
     def match_one(self, event: Event) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
-        return self._matcher.match_one(event, self.removed)
+        return self.matcher.match_one(event, self.removed)
 
     def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
         """List the first matches from `at_least` on, at most `count`, in rising order.
 
         In windows if events have had many more matches than are wanted lately, otherwise all and then cut.
         """
-        scratch = self._matcher.scratch()
+        scratch = self.matcher.scratch()
         if at_least > 0:
             return self.cursor(event).take(at_least, count)
         if scratch.matches > WORTH * count:
-            out, counts = self._first(self._matcher.encode_one(event), 1, count)
+            out, counts = self._first(self.matcher.encode_one(event), 1, count)
             return out[0, : counts[0]]
         found = self.match_one(event)
         scratch.note(len(found))
@@ -147,9 +149,10 @@ class Base(FrozenBase):
 
     def _first(self, encoded: Events, events: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List the first matches of some events, as many as are expected to have many more."""
-        filters, scratch = len(self.ids), self._matcher.scratch()
-        window = min(max(WINDOW, int(1.5 * count * filters / max(1.0, scratch.matches))), LONGEST)
-        longest = min(4 * window, LONGEST, filters)
+        filters, scratch = len(self.ids), self.matcher.scratch()
+        expected = count * filters / max(1.0, scratch.matches)
+        window = min(max(WINDOW, int(expected / WINDOWS)), LONGEST)
+        longest = min(LONGEST, filters)
         out, counts = np.empty((events, min(count, filters)), np.int64), np.empty(events, np.int64)
         scratch.note(
             walking.first_matches(self.built.arrays, encoded, self.removed, window, longest, out, counts),
@@ -159,7 +162,7 @@ class Base(FrozenBase):
 
     def first_of_each(self, encoded: Events, events: int, count: int) -> Pairs:
         """List the first matches of each of some encoded events, at most `count`; see `first`."""
-        scratch = self._matcher.scratch()
+        scratch = self.matcher.scratch()
         parts, begin = [_NO_PAIRS], 0
         while begin < events:
             many = scratch.matches > WORTH * count and count < len(self.ids)
@@ -288,12 +291,44 @@ class LateMatches(NamedTuple):
     places: list[int]
 
 
+class Together(NamedTuple):
+    """What is asked about an event in one view: base and layers at once if they can be, and the rest."""
+
+    view: LateView
+    layers: tuple[Layer, ...]
+    joint: JointMatcher | None
+    rest: list[Layer | Loose]
+
+    def removed(self, base: Base, removed: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+        """Return what was removed of the base and of each layer."""
+        return [base.removed, *(layer.removed(removed) for layer in self.layers)]
+
+
 class State(LiveState[Base, Layers]):
     """Base and late filters. A writer publishes a filter by the view of these, put in place last."""
 
     def __init__(self, base: Base, weigh: Weigh) -> None:
         super().__init__(base, Layers(weigh, base.settings.mark))
         self._local = threading.local()
+        self._together: Together | None = None
+
+    def together(self, view: LateView) -> Together:
+        """Return what is asked about an event; layers that were put together before are kept so."""
+        known = self._together
+        if known is None or known.view is not view:
+            layers = tuple(part for part in view.parts if isinstance(part, Layer))
+            matchers = [self.base.matcher, *(layer.matcher for layer in layers)]
+            if (
+                known is not None
+                and len(known.layers) == len(layers)
+                and all(old is new for old, new in zip(known.layers, layers, strict=True))
+            ):
+                joint = known.joint
+            else:
+                joint = JointMatcher.of(matchers) if layers and len(self.base.ids) else None
+            rest = [part for part in view.parts if part.filters and not (joint and isinstance(part, Layer))]
+            known = self._together = Together(view, layers, joint, rest)
+        return known
 
     def match(self, events: pa.RecordBatch | Sequence[Event]) -> Pairs:
         """Match a batch of events."""
@@ -305,8 +340,7 @@ class State(LiveState[Base, Layers]):
             found = self.base.match(encode(columns, self.base.built), len(events))
             late = view.match_columns(columns, removed)
         else:
-            found = self.base.match(self.base.encode(events), len(events))
-            late = view.match_events(events, removed)
+            found, late = self._match_events(view, events, removed)
         self.tail.note(len(events))
         rows = np.concatenate([found.events, *(part.events for part in late)])
         behind = np.int32(len(self.base.ids))
@@ -316,16 +350,38 @@ class State(LiveState[Base, Layers]):
         order = np.argsort(small, kind="stable")
         return Pairs(rows[order], numbers[order])
 
+    def _match_events(
+        self, view: LateView, events: Sequence[Event], removed: NDArray[np.uint8]
+    ) -> tuple[Pairs, list[Pairs]]:
+        """Match events given as Python values: by the base, and by all that came late."""
+        together = self.together(view)
+        late = [part.match_events(events, removed) for part in together.rest]
+        if together.joint is None:
+            return self.base.match(self.base.encode(events), len(events)), late
+        found, *more = together.joint.match_events(events, together.removed(self.base, removed))
+        for layer, own in zip(together.layers, more, strict=True):
+            late.append(Pairs(own.events, own.filters + np.int32(layer.first)))
+        return found, late
+
     def match_one(self, event: Event) -> list[Id]:
         """List the ids that match one event, sorted."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
-        ids = base.listed(base.match_one(event)) if len(base.ids) else []
-        if view.filters:
-            places = view.match_one(event, removed)
-            self.tail.note(ALONE)
-            ids.extend(self.tail_ids[place] for place in places.tolist())
-            ids.sort()
+        if not view.filters:
+            return base.listed(base.match_one(event))
+        together, late = self.together(view), self.tail_ids
+        if together.joint is None:
+            ids = base.listed(base.match_one(event)) if len(base.ids) else []
+        else:
+            found, *more = together.joint.match_one(event, together.removed(base, removed))
+            ids = base.listed(found)
+            for layer, own in zip(together.layers, more, strict=True):
+                first = layer.first
+                ids += [late[first + place] for place in own.tolist()]
+        for part in together.rest:
+            ids += [late[place] for place in part.match_one(event, removed).tolist()]
+        self.tail.note(ALONE)
+        ids.sort()
         return ids
 
     def next(self, event: Event, at_least: Id) -> Id | None:

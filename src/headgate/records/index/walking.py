@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from headgate.records.index.arrays import Events, RecordArrays
 
+STEADY = 16
+"""Windows of equal length, before they grow."""
+
 
 @kernel
 def open_cursor(
@@ -112,6 +115,7 @@ def walk_window(
     Clusters and unkeyed entries are passed up to the limit for good.
     """
     stream, codes = index.stream, events.codes
+    line_base, quantile = index.line_base, index.quantile
     for c in range(found):
         at, last = clusters[c, 0], clusters[c, 1]
         while at < last:
@@ -123,6 +127,11 @@ def walk_window(
             if head & 2:
                 place = stream[at + 1]
                 at += REFERENCE_WORDS
+                # What is referred to is far away, and most of it fails its probe.
+                line = stream[at - 2]
+                bucket = np.int32(quantile[line_base[line] + codes[e, line]])
+                if not (stream[at - 1] >> bucket) & 1:
+                    continue
             else:
                 at += 2 + stream[at + 1]
             if number < begin or removed[number]:
@@ -142,20 +151,22 @@ def walk_window(
             bits[spot >> 6] |= bit
         clusters[c, 0] = at
     count = len(index.unkeyed_at)
+    heads, places = index.unkeyed_head, index.unkeyed_at
     while unkeyed < count:
-        place = index.unkeyed_at[unkeyed]
-        number = stream[place] >> 3
+        head = heads[unkeyed]
+        number = head >> 3
         if number >= limit:
             break
-        words, ruled_out = index.unkeyed_words[unkeyed], fail[unkeyed >> 6] >> np.uint64(unkeyed & 63)
+        ruled_out = fail[unkeyed >> 6] >> np.uint64(unkeyed & 63)
         unkeyed += 1
         if ruled_out & np.uint64(1) or number < begin or removed[number]:
             continue
+        place, words = places[unkeyed - 1], index.unkeyed_words[unkeyed - 1]
         spot = number - begin
         bit = np.uint64(1) << np.uint64(spot & 63)
         if bits[spot >> 6] & bit:
             continue
-        if stream[place] & 4 and words:
+        if head & 4 and words:
             if not tree_holds(index, events, e, place + 2):
                 continue
         elif words and not led_checks(index, events, e, place + 2, place + 2 + words):
@@ -182,11 +193,13 @@ def next_matches(
 ) -> tuple[int, int, int]:
     """Find the first filters from `at_least` on that hold: `wanted` and perhaps some more.
 
-    Filters are looked at in windows of numbers, each twice as long as the one before, cluster after cluster,
-    as `match_events` does it. Returns how many were found, the next unkeyed entry, and up to which number
-    all were. All bits are zero before and after; out has room for a whole window behind what is wanted.
+    Filters are looked at in windows of numbers, cluster after cluster, as `match_events` does it. Some are
+    equally long, and if they were not enough, each is twice as long as the one before. Returns how many were
+    found, the next unkeyed entry, and up to which number all were. All bits are zero before and after; out
+    has room for a whole window behind what is wanted.
     """
     count, begin, longest = 0, at_least, 64 * len(bits)
+    windows = 0
     while count < wanted and begin < len(removed):
         limit = min(begin + min(window, longest), len(removed))
         unkeyed = walk_window(index, events, e, begin, limit, clusters, found, fail, unkeyed, removed, bits)
@@ -200,7 +213,9 @@ def next_matches(
                 count += 1
         begin = limit
         # Not beyond all bounds: there may be hundreds of windows.
-        window = min(2 * window, longest)
+        windows += 1
+        if windows >= STEADY:
+            window = min(2 * window, longest)
     return count, unkeyed, begin
 
 

@@ -86,14 +86,14 @@ class Layer(NamedTuple):
         return self._match(self.matcher.encoder.encode(events), len(events), removed)
 
     def _match(self, encoded: Events, count: int, removed: Removed) -> Pairs:
-        found = self.matcher.match(encoded, count, self._removed(removed))
+        found = self.matcher.match(encoded, count, self.removed(removed))
         return Pairs(found.events, found.filters + np.int32(self.first))
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places."""
-        return self.matcher.match_one(event, self._removed(removed)) + np.int32(self.first)
+        return self.matcher.match_one(event, self.removed(removed)) + np.int32(self.first)
 
-    def _removed(self, removed: Removed) -> Removed:
+    def removed(self, removed: Removed) -> Removed:
         """Return what concerns these filters, as the same array each time: matchers know it again."""
         told, own = self.own[0]
         if told is not removed:
