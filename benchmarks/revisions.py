@@ -33,7 +33,9 @@ import sys, tempfile
 from pathlib import Path
 from benchmarks import pipeline
 from benchmarks.results import write_json
-plan = pipeline.Plan((20_000, 200_000), (0, 0), 0, 0, 20, 3, None, None)
+plan = dict.fromkeys(pipeline.Plan._fields, 0)
+plan |= {"equality": (20_000, 200_000), "advertising": (0, 0), "checked": 20, "runs": 3}
+plan = pipeline.Plan(**plan)
 session = pipeline.open_session("local[2]")
 with tempfile.TemporaryDirectory() as folder:
     results = pipeline._equality(session, Path(folder), plan)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from headgate.rdf.taxonomy.taxonomy import Statement, Taxonomy
 
 _NUMBERED = re.compile(rf"<{re.escape(RDF)}_[1-9][0-9]*>")
-CONTAINERS = f"<{RDF}_".encode()
+_BEGIN = f"<{RDF}_"
+CONTAINERS = _BEGIN.encode()
 """What stands in the text of an event that may have containers."""
 
 
@@ -31,7 +32,7 @@ def is_numbered(term: Term) -> bool:
     >>> is_numbered(f"<{RDF}_12>"), is_numbered(f"<{RDF}_0>"), is_numbered(f"<{RDF}type>")
     (True, False, False)
     """
-    return term.startswith(f"<{RDF}_") and _NUMBERED.fullmatch(term) is not None
+    return term.startswith(_BEGIN) and _NUMBERED.fullmatch(term) is not None
 
 
 def own_order(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -41,7 +42,8 @@ def own_order(statements: Iterable[Statement]) -> Iterator[Statement]:
         if each[1] in (SUBCLASS, SUBPROPERTY):
             yield each
         for term in each:
-            if term not in met and is_numbered(term):
+            # Hardly any does: the rest is not called for each term.
+            if term.startswith(_BEGIN) and term not in met and is_numbered(term):
                 met.add(term)
                 yield term, SUBPROPERTY, MEMBER
 
