@@ -28,11 +28,15 @@ async def maintain(server: Server, every: float = EVERY) -> None:
                 await forget_old(server, tenant)
             except HeadgateError as error:
                 _LOG.error("tenant %s: old events could not be removed: %s", tenant.name, error)
-        await asyncio.to_thread(give_back)
+        if server.more.derived is not None:
+            await asyncio.to_thread(give_back)
 
 
 def give_back() -> None:
-    """Give free memory back to the system: the C library keeps what lies between parts that are used."""
+    """Give free memory back to the system: the C library keeps what lies between parts that are used.
+
+    Whoever allocates waits meanwhile: a matter of microseconds where there is little, as at a site.
+    """
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)
