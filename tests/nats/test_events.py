@@ -9,7 +9,7 @@ import pytest
 
 from headgate.brokers.nats.reading import Message, as_row
 from headgate.core.event import Event
-from headgate.spark.nats.source import as_batch
+from headgate.stream.nats_log import as_batch
 from headgate.stream.reading import ReadSettings, read_given
 
 if TYPE_CHECKING:

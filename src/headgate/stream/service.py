@@ -1,33 +1,56 @@
-"""The log of events that a service keeps, as a source of streams and of DataFrames, over HTTP."""
+"""The log of events that a service keeps, as a source of streams, over HTTP."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
-from headgate.client.asking import KEY
-from headgate.client.log import EventLog, LogSettings
+from headgate.errors import TableError
+from headgate.stream.source import Source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headgate.client.log import LogSettings
+    from headgate.stream.logs import Log
     from headgate.stream.settings import StreamSettings
 
-PREFIX = "service."
-"""Before the names of settings of a service among the `options` of a stream."""
 
+class Service(Source):
+    """A service; it takes no matches and gives no changes."""
 
-def events_of(settings: StreamSettings) -> LogSettings:
-    """Return where events come from; what the address says itself goes before the options."""
-    shared = {
-        name.removeprefix(PREFIX): value
-        for name, value in settings.options.items()
-        if name.startswith(PREFIX)
-    }
-    # Workers have an environment of their own.
-    key = shared.pop("key", None) or os.environ.get(KEY)
-    return LogSettings.of(settings.events, shared, max_rows=settings.max_rows, key=key)
+    title, name = "a service", "service"
+    schemes = ("http://", "https://")
+    local = True
 
+    def check(self, settings: StreamSettings) -> None:
+        """Refuse a service that is no source of events."""
+        if self.has(settings.output) or self.has(settings.changes):
+            raise TableError(
+                "a service is a source of events alone: matches go to a folder, nats:// or kafka://, and "
+                "changes of subscriptions come from a folder or nats://"
+            )
 
-def check(settings: StreamSettings) -> None:
-    """Ask a service before any work whether its log can be read."""
-    with EventLog(events_of(settings), patient=False) as log:
-        log.state()
+    def ask(self, settings: StreamSettings) -> None:
+        """Ask whether the log can be read."""
+        from headgate.client.log import EventLog
+
+        with EventLog(self._read(settings), patient=False) as log:
+            log.state()
+
+    def log(self, settings: StreamSettings) -> Callable[[], Log]:
+        """Return what opens the log."""
+        from headgate.stream.service_log import ServiceLog
+
+        return partial(ServiceLog, self._read(settings))
+
+    def _read(self, settings: StreamSettings) -> LogSettings:
+        """Read an address; what it says itself goes before the options."""
+        from headgate.client.asking import KEY
+        from headgate.client.log import LogSettings
+
+        shared = self.shared(settings.options)
+        # Workers have an environment of their own.
+        key = shared.pop("key", None) or os.environ.get(KEY)
+        return LogSettings.of(settings.events, shared, max_rows=settings.max_rows, key=key)
