@@ -28,7 +28,7 @@ from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.workloads.catalogue import synthetic
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
 SEED = 1
 POOL = 20_000
