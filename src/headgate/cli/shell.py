@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
+    from headgate.jobs.runner import Runner
     from headgate.runtime.questions import Top
     from headgate.spark.session.session import Session
 
@@ -180,6 +181,22 @@ def run_job(
                 click.echo(f"running on Spark: {error}", err=True)
     with session(where, quiet=quiet) as spark:
         return on_spark(spark)
+
+
+def run_on(where: Where, large: str | None, run: Callable[[Runner], _T], *, quiet: bool) -> _T:
+    """Run a job over a runner, as `run_job` does."""
+
+    def here() -> _T:
+        from headgate.local.runner import LocalRunner
+
+        return run(LocalRunner(quiet))
+
+    def on_spark(spark: Session) -> _T:
+        from headgate.spark.runner import SparkRunner
+
+        return run(SparkRunner(spark, quiet))
+
+    return run_job(where, large, here, on_spark, quiet=quiet)
 
 
 def is_here(where: Where, large: str | None) -> bool:
