@@ -102,7 +102,7 @@ class _Interrupted(click.ClickException):
 
 class _Group(_Command, click.Group):
     command_class = _Command
-    group_class = type
+    group_class: type[click.Group] | type[type] | None = type
 
     def invoke(self, ctx: click.Context) -> None:
         try:
