@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.core.text.csv_text import CsvText
 from headgate.errors import TableError
-from headgate.runtime.csv_text import CsvText
 from headgate.runtime.questions import check_changes
 from headgate.runtime.rows import NOT_UTF8, as_object
 

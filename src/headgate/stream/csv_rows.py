@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import ID, SECOND_MARK, SOURCE
 from headgate.core.id_types import is_whole
+from headgate.core.text.csv_text import CsvText
 from headgate.core.values import fold
 from headgate.errors import EventError
 from headgate.runtime import rows as table_rows
-from headgate.runtime.csv_text import CsvText
 from headgate.tables.event_rows import MISFIT
 from headgate.tables.text_types import WHOLE, UnclearError, meant_kind, typed_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headgate.runtime.csv_text import CsvRow
+    from headgate.core.text.csv_text import CsvRow
 
     Row = dict[str, Any]
 

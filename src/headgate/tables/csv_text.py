@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.core.text.csv_text import CsvText
 from headgate.core.values import fold
-from headgate.runtime.csv_text import CsvText
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, partitions_of
 from headgate.tables.places import UnsureError, check_header
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from headgate.runtime.csv_text import CsvRow
+    from headgate.core.text.csv_text import CsvRow
 
 _REGULAR = re.compile(rb'(?:(?:"(?:[^"]|"")*+"|[^",\r\n]*+)(?:,|\r?\n|\Z))*+')
 _BLANK = re.compile(rb"^[ \t]+\r?$", re.MULTILINE)

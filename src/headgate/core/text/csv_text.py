@@ -10,11 +10,11 @@ import csv
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.runtime.rows import MISFIT, NOT_UTF8
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+MISFIT = "the line does not have as many fields as the header"
+NOT_UTF8 = "the row has bytes that are not UTF-8: write the table in UTF-8"
 ODD_QUOTES = 'quotes stand in the middle of a value: put the value in quotes, and double those inside it ("")'
 _ROW = re.compile(rb'((?:"(?:[^"]|"")*+"|[^"\r\n])*+"?[^\r\n]*+)(?:\r?\n|\r|\Z)')
 """What is in quotes may have ends of lines. A row that is not regular ends with its line."""
