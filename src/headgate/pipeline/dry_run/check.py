@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of, kind_of
 from headgate.core.rooms import MIXED_SIGN
 from headgate.core.schema import read_schema
@@ -78,8 +77,7 @@ def _backtests(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
             yield Problem(f"{label}.dialect", why, f"use {' or '.join(events.dialects)}")
             continue
         try:
-            wanted = FilterSettings(dialect, **each.said) if spoken.rows else None
-            spoken.check_filter(each.filter, dialect, wanted)
+            spoken.check_filter(each.filter, dialect, each.filter_settings(dialect))
         except HeadgateError as error:
             yield Problem(f"{label}.filter", str(error))
 
