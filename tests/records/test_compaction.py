@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, Subscription
 from headgate.errors import FilterError, SubscriptionError
-from headgate.records.index import live
+from headgate.records.index import restoring
 from headgate.records.index.index import CHUNK, RecordIndex
 from tests.records.changes import PATIENCE, after, assert_same, batch_of, pairs, rebuilt
 from tests.records.crowd import COMMON, RARE, check, holding, index_of, scaled, shares, walk
@@ -37,13 +37,13 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, before: bool) -> None:
         self.waiting, self.go_on = threading.Event(), threading.Event()
-        self.before = before
-        monkeypatch.setattr("headgate.records.index.index.compact", self)
+        self.before, self.compact = before, restoring.compact
+        monkeypatch.setattr("headgate.records.index.restoring.compact", self)
 
     def __call__(self, moment: Moment[State], weigh: Weigh) -> State:
         if self.before:
             self._wait()
-        built = live.compact(moment, weigh)
+        built = self.compact(moment, weigh)
         if not self.before:
             self._wait()
         return built

@@ -13,17 +13,31 @@ import numpy as np
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.records.index.arrays import FLAGS, REFERENCE, REFERENCE_WORDS, TREE
+from headgate.records.index.build import build
 from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
+from headgate.records.index.live import Base, State
+from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.program import AND, FALSE, OR, TRUE
-from headgate.records.programs.programs import GLOB, NOT_GLOB, TOP, Programs, concatenate, starts, take
+from headgate.records.programs.programs import (
+    GLOB,
+    NOT_GLOB,
+    TOP,
+    Programs,
+    concatenate,
+    in_columns,
+    starts,
+    take,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import BuiltIndex
+    from headgate.contents.live import Moment
+    from headgate.records.index.arrays import BuiltIndex
+    from headgate.records.index.build import Weigh
 
     Ints = NDArray[np.int64]
 
@@ -41,6 +55,19 @@ class _Cells(NamedTuple):
     start: Ints
     cells: NDArray[np.int32]
     reach: NDArray[np.int32]
+
+
+def compact(moment: Moment[State], weigh: Weigh | None) -> State:
+    """Build a state whose base holds all that was left; the given one is not changed.
+
+    The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
+    """
+    state, keep, late = moment
+    base = state.base
+    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
+    programs = concatenate([left, state.tail.programs(late)])
+    ids, filters, order = state.merged(keep, late)
+    return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)
 
 
 def read_programs(built: BuiltIndex, keep: NDArray[np.bool_], tree: Callable[[int], Programs]) -> Programs:
