@@ -20,7 +20,6 @@ from headgate.errors import EventError, TableError
 from headgate.local.json_columns import columns_of
 from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
-from headgate.tables.choosing import SAMPLE
 from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
     CONTENT,
@@ -55,6 +54,7 @@ from headgate.tables.event_rows import (
     read_rows,
 )
 from headgate.tables.lines import (
+    SAMPLE,
     VALUE,
     check_columns,
     column_names,

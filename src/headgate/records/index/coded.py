@@ -16,8 +16,8 @@ from headgate.records.events.encode import encode
 from headgate.records.events.rows import RowEncoder
 from headgate.records.index.build import without_filters
 from headgate.records.index.lines import Lines, make_lines
-from headgate.records.programs.program import AND, FALSE, OR
 from headgate.records.programs.programs import VALUE, starts, take
+from headgate.records.programs.tokens import AND, FALSE, OR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

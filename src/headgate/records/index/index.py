@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from headgate.records.index.coded import CodedRecordClauses, RecordCoder
     from headgate.records.index.filter_planes import RecordFilterPlanes
     from headgate.records.names import NameSettings
-    from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
+    from headgate.records.programs.tokens import Program
     from headgate.records.scoring import RecordTerms
 
 CHUNK = 10_000

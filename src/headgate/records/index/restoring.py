@@ -18,7 +18,6 @@ from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
 from headgate.records.index.live import Base, State
 from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
-from headgate.records.programs.program import AND, FALSE, OR, TRUE
 from headgate.records.programs.programs import (
     GLOB,
     NOT_GLOB,
@@ -29,6 +28,7 @@ from headgate.records.programs.programs import (
     starts,
     take,
 )
+from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
-    from headgate.records.programs.program import Program
+    from headgate.records.programs.tokens import Program
     from headgate.records.tail.tail import TailView
 
     Removed: TypeAlias = NDArray[np.uint8]

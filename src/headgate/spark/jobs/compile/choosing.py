@@ -10,9 +10,9 @@ import pyarrow as pa
 from headgate.core.event import Event
 from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.spark.tables.tables import read_columns, read_text
-from headgate.tables.choosing import SAMPLE, choose
+from headgate.tables.choosing import choose
 from headgate.tables.event_rows import read_event
-from headgate.tables.lines import BROKEN, VALUE
+from headgate.tables.lines import BROKEN, SAMPLE, VALUE
 from headgate.tables.places import Format, check_input
 
 if TYPE_CHECKING:
