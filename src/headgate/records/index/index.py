@@ -361,8 +361,6 @@ class RecordIndex(LiveIndex[State]):
         return compile_filter(text)
 
     def _rebuilt(self, moment: Moment[State]) -> State:
-        from headgate.records.index.restoring import compact
-
         return compact(moment, self._weigh)
 
 
@@ -388,3 +386,21 @@ def _named(
     """Turn numbers into ids."""
     columns = [identities.take(rows), state.id_array(filters)]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+
+
+def compact(moment: Moment[State], weigh: Weigh | None) -> State:
+    """Build a state whose base holds all that was left; the given one is not changed.
+
+    The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
+    """
+    from headgate.records.index.build import build
+    from headgate.records.index.restoring import read_programs
+    from headgate.records.programs.binding import compile_filter
+    from headgate.records.programs.programs import concatenate, in_columns, take
+
+    state, keep, late = moment
+    base = state.base
+    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
+    programs = concatenate([left, state.tail.programs(late)])
+    ids, filters, order = state.merged(keep, late)
+    return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)

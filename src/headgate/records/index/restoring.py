@@ -13,10 +13,7 @@ import numpy as np
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.records.index.arrays import FLAGS, REFERENCE, REFERENCE_WORDS, TREE
-from headgate.records.index.build import build
 from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
-from headgate.records.index.live import Base, State
-from headgate.records.programs.binding import compile_filter
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.programs import (
     GLOB,
@@ -24,7 +21,6 @@ from headgate.records.programs.programs import (
     TOP,
     Programs,
     concatenate,
-    in_columns,
     starts,
     take,
 )
@@ -35,9 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.live import Moment
     from headgate.records.index.arrays import BuiltIndex
-    from headgate.records.index.build import Weigh
 
     Ints = NDArray[np.int64]
 
@@ -55,19 +49,6 @@ class _Cells(NamedTuple):
     start: Ints
     cells: NDArray[np.int32]
     reach: NDArray[np.int32]
-
-
-def compact(moment: Moment[State], weigh: Weigh | None) -> State:
-    """Build a state whose base holds all that was left; the given one is not changed.
-
-    The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
-    """
-    state, keep, late = moment
-    base = state.base
-    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
-    programs = concatenate([left, state.tail.programs(late)])
-    ids, filters, order = state.merged(keep, late)
-    return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)
 
 
 def read_programs(built: BuiltIndex, keep: NDArray[np.bool_], tree: Callable[[int], Programs]) -> Programs:
