@@ -15,6 +15,7 @@ import click
 from headgate.cli.documents import feed_lines, refuse_options
 from headgate.cli.options import flag_of, options_of
 from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
+from headgate.contents.settings import PLAIN
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
 from headgate.tables.settings import Backtest, Compile, WhatIf
@@ -125,24 +126,22 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
 
 def _check_records(asked: Backtest, content: str) -> None:
     """Refuse what cannot be asked of records."""
-    from headgate.contents.kind import FilterSettings
     from headgate.contents.registry import kind_of
     from headgate.tables.requests import check_backtest
 
     check_backtest(asked.events, asked.output)
-    wanted = FilterSettings(asked.written_in, **asked.said)
+    wanted = asked.filter_settings(asked.dialect)
     kind_of(content).check_filter(asked.filter, asked.written_in, wanted)
 
 
 def _check_documents(asked: Backtest, content: str) -> None:
     """Refuse what cannot be asked of RDF or XML."""
-    from headgate.contents.kind import FilterSettings
     from headgate.contents.registry import room_of_content
     from headgate.tables.requests import check_backtest_documents, check_taxonomy
 
     check_backtest_documents(asked.events, asked.output, content, asked.format)
     check_taxonomy(asked.taxonomy)
-    wanted = FilterSettings(asked.written_in, namespaces=asked.namespaces or None, unindexed=asked.unindexed)
+    wanted = asked.filter_settings(asked.dialect)
     room_of_content(content, wanted).clauses(asked.filter, asked.written_in)
 
 
@@ -217,13 +216,11 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
 
     for option, given in (
         ("--dialect", compiled.dialect),
-        ("--taxonomy", compiled.taxonomy or None),
+        ("--taxonomy", compiled.taxonomy),
         ("--coerce and --injective", compiled.options),
-        ("--namespace", compiled.namespaces or None),
-        ("--unindexed", compiled.unindexed),
-        *((f"--{name}", value) for name, value in compiled.said.items()),
+        *((each.flag, getattr(compiled, name)) for name, each in PLAIN.items()),
     ):
-        if given is not None:
+        if given:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
     refuse_options(content_at(located(snapshot)))
 

@@ -69,7 +69,16 @@ def compile_subscriptions(
 ) -> CompileResult:
     """Compile a table of subscriptions to a snapshot, as `spark.compile.compile_subscriptions` does."""
     wanted = FilterSettings(
-        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        dialect,
+        schema,
+        sample,
+        taxonomy,
+        options,
+        namespaces=namespaces,
+        unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)
@@ -161,7 +170,16 @@ def compile_graph(
 ) -> GraphCompileResult:
     """Compile a graph to a snapshot, as `spark.compile.compile_graph` does."""
     wanted = FilterSettings(
-        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        dialect,
+        schema,
+        sample,
+        taxonomy,
+        options,
+        namespaces=namespaces,
+        unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     places = tables.places
     sharding = sharding or Sharding.of(shards)

@@ -70,6 +70,7 @@ from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from headgate.contents.kind import Kind
     from headgate.core.values import Path as Attribute
@@ -359,7 +360,7 @@ def read_documents(
     records = kind.rows and form is Format.JSONL
     reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
-        read = list(read_files(_files(path, kind), reading))
+        read = list(read_files(file_rows(table_files(path), kind), reading))
     else:
         read = list(read_document_rows(read_lines(path, ID, "data"), reading))
     tally = dict.fromkeys(TALLY, 0)
@@ -371,14 +372,14 @@ def read_documents(
         refused += [(row or "", reason) for row, reason in pairs if reason is not None]
     whole = form is Format.CSV and tally[WHOLE_TEXTS] == tally[TEXTS]
     id_type = "long" if whole or not tally[TEXTS] else "string"
-    events = tuple(_parsed(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
+    events = tuple(parsed_events(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
     rows = list(read_rows(events, DOCUMENTS, content))
     assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
     return EventTable(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
 
 
-def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
+def parsed_events(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     """Take the events of what was read, with ids of one type."""
     kept = batch.filter(batch[PARSED].is_valid())
     pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
@@ -389,8 +390,9 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
 
 
-def _files(path: str, kind: Kind) -> Iterator[pa.RecordBatch]:
-    for file in table_files(path):
+def file_rows(files: Iterable[Path], kind: Kind) -> Iterator[pa.RecordBatch]:
+    """Read files of documents as rows."""
+    for file in files:
         size = file.stat().st_size
         content = file.read_bytes() if 0 < size <= kind.most else None
         columns: list[Any] = [

@@ -109,11 +109,11 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         None if sample is None else SAMPLE,
         read_taxonomy(tuple(taxonomy)),
         Filters(coerce=coerce, injective=injective).options,
-        namespaces or None,
-        unindexed,
-        nulls,
-        names,
-        dots,
+        namespaces=namespaces,
+        unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     sharding = Sharding.of(shards, shard_by, shard_column)
     session = next(iter(frames.values())).sparkSession

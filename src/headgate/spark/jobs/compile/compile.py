@@ -89,7 +89,16 @@ def compile_subscriptions(
     and `shards` is short for one by the hash of the ids.
     """
     wanted = FilterSettings(
-        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        dialect,
+        schema,
+        sample,
+        taxonomy,
+        options,
+        namespaces=namespaces,
+        unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     sharding = sharding or Sharding.of(shards)
     check_compile([subscriptions], output, rejected=rejected, wanted=wanted, sharding=sharding)

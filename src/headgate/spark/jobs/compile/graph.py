@@ -81,7 +81,16 @@ def compile_graph(
     ranked if subscriptions have weights; `ranked` insists.
     """
     wanted = FilterSettings(
-        dialect, schema, sample, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        dialect,
+        schema,
+        sample,
+        taxonomy,
+        options,
+        namespaces=namespaces,
+        unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     sharding = sharding or Sharding.of(shards)
     check_compile(list(tables.places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
