@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from headgate.core.ranks import Best
     from headgate.graph.ranked.ranked import RankedMatch
-    from headgate.ranking.model import Best
 
     Answer = list[list[Any]]
 

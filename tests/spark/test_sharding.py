@@ -68,7 +68,7 @@ def test_rows_are_refused_as_in_one_piece(session: SparkSession | None, tmp_path
     assert (cut.subscriptions, cut.shards, cut.ranked) == (4, 3, False)
     assert names(tmp_path) == ["out", "refused.jsonl", "subs.jsonl"]
     assert room_of(tmp_path / "out") == "filter-shards"
-    found = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
+    found = [ids_at(place) for place in shard_places(tmp_path / "out")]
     assert sorted(identity for each in found for identity in each) == ACCEPTED
     # The first of equal ids wins, whatever their tenants.
     done = match_lines(tmp_path / "out", [{"id": 1, "tenant": "b", "x": 9}, {"id": 2, "tenant": "c"}])
@@ -85,7 +85,7 @@ def test_whole_numbers_of_csv_are_seen_in_the_whole_table(
 ) -> None:
     rows: list[Row] = [{"id": each, "filter": "x = 7"} for each in [*range(30), *more]]
     cut = compile_rows(session, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(2))
-    ids = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
+    ids = [ids_at(place) for place in shard_places(tmp_path / "out")]
     assert sorted(identity for each in ids for identity in each) == sorted(found)
     assert (cut.subscriptions, open_target(str(tmp_path / "out")).numbered) == (len(rows), not more)
 

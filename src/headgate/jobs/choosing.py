@@ -11,10 +11,10 @@ from headgate.core.event import Event
 from headgate.core.values import fold
 from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import DIALECT, FILTER
-from headgate.tables.choosing import SAMPLE, choose, find_dialects
+from headgate.tables.choosing import choose, find_dialects
 from headgate.tables.event_rows import read_event
 from headgate.tables.filter_rows import find_fields
-from headgate.tables.lines import VALUE
+from headgate.tables.lines import SAMPLE, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

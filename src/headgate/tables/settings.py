@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.settings import INPUT, NAMES, OUTPUT, REFUSED, Documents, Giving, PlainSettings
+from headgate.core.ranks import EXACT, MODES, RELAXED
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
-from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
