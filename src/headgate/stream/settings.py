@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.contents.settings import INPUT, OUTPUT, Giving, formats
+from headgate.core.ranks import EXACT, RELAXED
 from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
-from headgate.ranking.model import EXACT, RELAXED
 from headgate.stream.sources import source_of
 from headgate.tables.settings import Best
 
