@@ -22,7 +22,7 @@ from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.logs import read_log
-from headgate.stream.nats_log import NatsLog
+from headgate.stream.sources.nats_log import NatsLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ import pytest
 
 from headgate.errors import MachineError, TableError
 from headgate.spark.stream import kafka
-from headgate.stream.columns import DDL
-from headgate.stream.kafka import Kafka
 from headgate.stream.settings import StreamSettings
+from headgate.stream.sources.columns import DDL
+from headgate.stream.sources.kafka import Kafka
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ import pytest
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import Stream
 from headgate.errors import HeadgateError
-from headgate.stream.nats import Nats
 from headgate.stream.settings import StreamSettings
+from headgate.stream.sources.nats import Nats
 from tests.nats.server import Server
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_a_missing_client_library_is_told() -> None:
     script = """
 import sys
 sys.modules["nats"] = None
-import headgate.stream.nats_log
+import headgate.stream.sources.nats_log
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import Stream
 try:

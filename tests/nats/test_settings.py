@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headgate.brokers.nats.settings import NatsSettings, Template, covers, overlap, shown, token
 from headgate.errors import TableError
-from headgate.stream.nats import Nats
 from headgate.stream.settings import StreamSettings
+from headgate.stream.sources.nats import Nats
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 TOKENS = st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=4)

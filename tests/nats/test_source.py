@@ -15,10 +15,10 @@ from headgate.brokers.nats.settings import NatsSettings
 from headgate.errors import HeadgateError, TableError
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.logs import LogStream, read_log
-from headgate.stream import nats_log
-from headgate.stream.columns import COLUMNS, DDL, SCHEMA
-from headgate.stream.logs import LEAST, Span
-from headgate.stream.nats_log import NatsLog
+from headgate.stream.sources import nats_log
+from headgate.stream.sources.columns import COLUMNS, DDL, SCHEMA
+from headgate.stream.sources.logs import LEAST, Span
+from headgate.stream.sources.nats_log import NatsLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from headgate.service.backup import back_up, restore
 from headgate.service.envelope import event_of, read_sent
 from headgate.service.storage.store import Store
 from headgate.stream.reading import ReadSettings, read_given
-from headgate.stream.service_log import as_lines, as_table
+from headgate.stream.sources.service_log import as_lines, as_table
 from tests.seeds import examples
 from tests.streaming.world import World
 

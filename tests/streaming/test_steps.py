@@ -20,10 +20,10 @@ from headgate.runtime.state import State
 from headgate.spark.stream.batch import match_rows
 from headgate.spark.stream.sinks import open_sink
 from headgate.stream.batch import Batches
-from headgate.stream.columns import DDL
 from headgate.stream.reading import ReadSettings
 from headgate.stream.reporting import StreamReporter
 from headgate.stream.rows import match_schema
+from headgate.stream.sources.columns import DDL
 from tests.lanes import some
 from tests.streaming.world import World, lines, log_of
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from headgate.stream.logs import End
+    from headgate.stream.sources.logs import End
 
 COMPACT = 10
 """Every so many notes of files Spark writes all of them into one, and looks for it there."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headgate.local.checkpoint import FileCheckpoint, FoundFile
-from headgate.stream.columns import SCHEMA
 from headgate.stream.settings import ARCHIVE, DELETE
+from headgate.stream.sources.columns import SCHEMA
 from headgate.tables.places import is_hidden, local
 
 if TYPE_CHECKING:

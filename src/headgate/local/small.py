@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from headgate.local.checkpoint import Checkpoint
 from headgate.local.files import new_files
 from headgate.stream.settings import is_broker
-from headgate.stream.sources import source_of
+from headgate.stream.sources.registry import source_of
 from headgate.tables.packed import GROWTH, codec_of, size_of
 from headgate.tables.places import is_remote, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.stream.logs import Log
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import Log
 
 BYTES = 16 << 20
 """What tables may have together, on disk."""

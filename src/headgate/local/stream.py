@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.runtime.state import State
-    from headgate.stream.logs import End, Log
     from headgate.stream.opening import OpenStream
     from headgate.stream.reporting import History, StreamReporter, StreamResult
     from headgate.stream.running import Ending
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import End, Log
     from headgate.stream.worker import Task
 
 

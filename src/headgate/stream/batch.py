@@ -20,10 +20,10 @@ from headgate.errors import TableError
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.runtime.statistics import WaitingStatistics
 from headgate.stream import rows as told
-from headgate.stream.files import check_removed
 from headgate.stream.rows import Survey, match_schema
 from headgate.stream.settings import is_broker
 from headgate.stream.sinks import FileSink
+from headgate.stream.sources.files import check_removed
 from headgate.stream.staging import Staging
 from headgate.stream.worker import Task
 from headgate.tables.places import local

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headgate.runtime.changes import FileChanges
-from headgate.stream.sources import source_of
+from headgate.stream.sources.registry import source_of
 from headgate.tables.packed import ending, read_file
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from headgate.contents.settings import INPUT, OUTPUT, Giving, formats
 from headgate.core.ranks import EXACT, RELAXED
 from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
-from headgate.stream.sources import source_of
+from headgate.stream.sources.registry import source_of
 from headgate.tables.settings import Best
 
 if TYPE_CHECKING:

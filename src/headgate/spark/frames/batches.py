@@ -32,7 +32,7 @@ from headgate.spark.frames.columns import EventColumns, renamed
 from headgate.spark.frames.match import EventFrame
 from headgate.stream.changes import open_changes
 from headgate.stream.settings import PARQUET
-from headgate.stream.sources import source_of
+from headgate.stream.sources.registry import source_of
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.rows import ROWS
 from headgate.tables.places import check_here

@@ -12,8 +12,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core import machine
 from headgate.spark.session.session import spark_errors
-from headgate.stream.columns import DDL
 from headgate.stream.rows import SUMMARY
+from headgate.stream.sources.columns import DDL
 from headgate.stream.worker import match_part
 
 if TYPE_CHECKING:

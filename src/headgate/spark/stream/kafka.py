@@ -18,8 +18,8 @@ from pyspark.sql import functions as sf
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.sinks import BrokerSink
-from headgate.stream.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
-from headgate.stream.kafka import Topic
+from headgate.stream.sources.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.sources.kafka import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

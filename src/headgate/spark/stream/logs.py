@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from headgate.core.machine import cores
-from headgate.stream.columns import DDL
+from headgate.stream.sources.columns import DDL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from headgate.stream.logs import End, Log, Span
+    from headgate.stream.sources.logs import End, Log, Span
 
     Opening = Callable[[], Log]
 

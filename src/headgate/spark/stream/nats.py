@@ -25,7 +25,7 @@ from headgate.errors import TableError
 from headgate.runtime.notes import damaged
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.sinks import BrokerSink
-from headgate.stream.nats import DEFAULT, Nats, check_patience, check_stream
+from headgate.stream.sources.nats import DEFAULT, Nats, check_patience, check_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

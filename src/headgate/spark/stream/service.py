@@ -16,7 +16,7 @@ from headgate.client.asking import ADDRESS, KEY
 from headgate.client.log import LogSettings
 from headgate.errors import TableError
 from headgate.spark.stream.logs import LogStream, LogTable
-from headgate.stream.service_log import TABLE, ServiceLog, as_table
+from headgate.stream.sources.service_log import TABLE, ServiceLog, as_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,6 +1,6 @@
-"""Where events of a stream on Spark come from: streaming DataFrames of the columns of `stream/columns.py`.
+"""Where events of a stream on Spark come from: streaming DataFrames of the columns of `sources/columns.py`.
 
-Sources are in `stream/sources.py`. That of folders is here: the driver lists files, workers read them. A file
+Sources are in `stream/sources`. That of folders is here: the driver lists files, workers read them. A file
 must be moved into the folder whole: written elsewhere, or under a name that begins with `.` or `_`, and then
 renamed. One that is written in place may be read half.
 """
@@ -14,9 +14,9 @@ from pyspark.sql import functions as sf
 
 from headgate.spark.stream.kafka import read_kafka
 from headgate.spark.stream.logs import read_log
-from headgate.stream.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
 from headgate.stream.settings import ARCHIVE, DELETE
-from headgate.stream.sources import source_of
+from headgate.stream.sources.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.sources.registry import source_of
 from headgate.tables.places import for_reading
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
-from headgate.stream.source import Source
+from headgate.stream.sources.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from headgate.brokers.nats.settings import NatsSettings, Template
     from headgate.brokers.nats.stream import Stream
     from headgate.runtime.changes import Changes, ChangeSettings
-    from headgate.stream.logs import Log
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import Log
 
 DEFAULT = "matches"
 """The subject of matches, unless one is given."""
@@ -48,13 +48,13 @@ class Nats(Source):
 
     def log(self, settings: StreamSettings) -> Callable[[], Log]:
         """Return what opens the stream that events come from."""
-        from headgate.stream.nats_log import NatsLog
+        from headgate.stream.sources.nats_log import NatsLog
 
         return partial(NatsLog, self.events(settings))
 
     def changes(self, settings: ChangeSettings) -> Changes:
         """Open the stream that changes come from."""
-        from headgate.stream.nats_changes import NatsChanges
+        from headgate.stream.sources.nats_changes import NatsChanges
 
         return NatsChanges(self.read(settings, settings.changes))
 

@@ -11,15 +11,15 @@ import pyarrow as pa
 
 from headgate.client.log import EventLog, Position
 from headgate.client.rows import line_of, row_of
-from headgate.stream.columns import SCHEMA
-from headgate.stream.logs import Span
+from headgate.stream.sources.columns import SCHEMA
+from headgate.stream.sources.logs import Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headgate.client.log import LogSettings
     from headgate.client.model import KeptEvent
-    from headgate.stream.logs import End
+    from headgate.stream.sources.logs import End
 
     Convert = Callable[[Sequence[KeptEvent]], pa.RecordBatch]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from headgate.errors import TableError
-from headgate.stream.source import Source
+from headgate.stream.sources.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

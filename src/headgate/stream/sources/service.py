@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
-from headgate.stream.source import Source
+from headgate.stream.sources.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.client.log import LogSettings
-    from headgate.stream.logs import Log
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import Log
 
 
 class Service(Source):
@@ -41,7 +41,7 @@ class Service(Source):
 
     def log(self, settings: StreamSettings) -> Callable[[], Log]:
         """Return what opens the log."""
-        from headgate.stream.service_log import ServiceLog
+        from headgate.stream.sources.service_log import ServiceLog
 
         return partial(ServiceLog, self._read(settings))
 

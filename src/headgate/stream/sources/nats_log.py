@@ -15,15 +15,15 @@ from headgate.brokers.nats.reading import Range, as_row
 from headgate.brokers.nats.settings import FAIL, FIRST, NEW
 from headgate.brokers.nats.stream import Loss, State, Stream
 from headgate.errors import TableError
-from headgate.stream.columns import SCHEMA
-from headgate.stream.logs import Span
+from headgate.stream.sources.columns import SCHEMA
+from headgate.stream.sources.logs import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headgate.brokers.nats.reading import Message
     from headgate.brokers.nats.settings import NatsSettings
-    from headgate.stream.logs import End
+    from headgate.stream.sources.logs import End
 
 NEXT, MISSING, CREATED = "sequence", "missing", "created"
 """The fields of an end: the next sequence number, how many before it were gone, and when the stream was made;

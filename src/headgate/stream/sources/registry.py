@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.stream.kafka import Kafka
-from headgate.stream.nats import Nats
-from headgate.stream.service import Service
+from headgate.stream.sources.kafka import Kafka
+from headgate.stream.sources.nats import Nats
+from headgate.stream.sources.service import Service
 
 if TYPE_CHECKING:
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.source import Source
+    from headgate.stream.sources.source import Source
 
 SOURCES: tuple[Source, ...] = (Nats(), Kafka(), Service())
 

@@ -13,7 +13,7 @@ from headgate.brokers.nats.settings import FAIL
 from headgate.brokers.nats.stream import Loss, Stream
 from headgate.errors import TableError
 from headgate.runtime.changes import Change
-from headgate.stream.nats_log import first_of
+from headgate.stream.sources.nats_log import first_of
 
 if TYPE_CHECKING:
     from headgate.brokers.nats.settings import NatsSettings

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from headgate.runtime.changes import Changes, ChangeSettings
-    from headgate.stream.logs import Log
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import Log
 
 
 class Source:
