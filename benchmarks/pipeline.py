@@ -21,9 +21,9 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below, share_waited, waited
 from benchmarks.workload_statistics import matches
+from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.runtime.engines import ShardEngines
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.jobs.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.spark.runner import SparkRunner
@@ -351,7 +351,7 @@ def _make(session: SparkSession, workload: Workload, place: Place, filters: int,
 
 def _compile(session: SparkSession, place: Place) -> CompileResult:
     return compile_subscriptions(
-        session, place.subscriptions, place.snapshot, rejected=place.rejected, quiet=True
+        SparkRunner(session, quiet=True), place.subscriptions, place.snapshot, rejected=place.rejected
     )
 
 

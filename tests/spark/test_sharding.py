@@ -16,7 +16,7 @@ from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
 from headgate.spark.jobs.match.worker import Task, match_rows
-from headgate.spark.jobs.shards.compile import parted_by_hash
+from headgate.spark.tables.rows import parted_by_hash
 from headgate.tables.event_rows import LINES
 from headgate.tables.shards.rows import HOME
 from headgate.tables.tuples import _of_event
@@ -177,7 +177,7 @@ def test_a_shard_that_was_replaced_is_not_matched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [1, 2, 7, 200])
 def test_spark_4_0_has_each_shard_in_its_partition(spark: SparkSession, count: int) -> None:
     placed = spark.range(1_000).select((sf.col("id") % count).cast("int").alias(HOME))
-    parted = parted_by_hash(placed, count)
+    parted = parted_by_hash(placed, HOME, count)
     assert parted.rdd.getNumPartitions() == count
     rows = parted.select(HOME, sf.spark_partition_id().alias("partition")).distinct().collect()
     assert sorted((row[HOME], row["partition"]) for row in rows) == [(n, n) for n in range(count)]

@@ -18,7 +18,6 @@ from headgate.core.id_types import are_whole
 from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, fold, same_name, top_names
 from headgate.errors import EventError, TableError
 from headgate.local.json_columns import columns_of
-from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
@@ -54,7 +53,6 @@ from headgate.tables.event_rows import (
     read_rows,
 )
 from headgate.tables.lines import (
-    SAMPLE,
     VALUE,
     check_columns,
     column_names,
@@ -74,7 +72,6 @@ if TYPE_CHECKING:
 
     from headgate.contents.kind import Kind
     from headgate.core.values import Path as Attribute
-    from headgate.records.events.columns import Columns
     from headgate.runtime.targets import Sources, Target
 
 Refused = list[tuple[str, str]]
@@ -100,16 +97,6 @@ class EventTable:
     def count(self) -> int:
         """Count the events."""
         return sum(len(each.events) for each in self.rows)
-
-
-def read_sample(path: str) -> Columns:
-    """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
-    form = check_input(path)
-    if form is Format.JSONL:
-        found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
-        return GivenColumns([event for event in found if isinstance(event, Event)])
-    table = read_columns(path).slice(0, SAMPLE).combine_chunks()
-    return BatchColumns(_one_batch(table))
 
 
 def first_events(

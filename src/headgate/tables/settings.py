@@ -331,7 +331,7 @@ class Compile(Filters):
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
         said = {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding}
-        return {**said, "changes": self.changes, **vars(wanted)}
+        return {**said, "changes": self.changes, "wanted": wanted}
 
 
 @dataclass(frozen=True, kw_only=True)
