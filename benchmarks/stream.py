@@ -26,8 +26,8 @@ from headgate.runtime.state import State
 from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import StreamSettings
 from headgate.spark.tables.generate import generate
+from headgate.stream.settings import StreamSettings
 from headgate.workloads.catalogue import synthetic
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
 SEED = 1
 POOL = 20_000

@@ -21,7 +21,7 @@ from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.compile.graph import compile_graph
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.tables.results import Tables
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.runtime.sharding import Sharding
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
     from headgate.tables.results import MatchResult
     from tests.contract.world import Question, World
     from tests.spark.files import Row

@@ -29,7 +29,7 @@ from headgate.spark.jobs.match.match import match_events
 from headgate.spark.jobs.plan.planning import plan_subscriptions
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.tables.requests import Question
 from headgate.tables.results import Tables
 from tests.spark.files import get_lines, get_table, put_lines

@@ -18,7 +18,7 @@ from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import together
 from headgate.plan.settings import Plan
-from headgate.spark.stream.settings import ARCHIVE, StreamSettings, is_broker
+from headgate.stream.settings import ARCHIVE, StreamSettings, is_broker
 from headgate.tables.places import beside
 from headgate.tables.settings import Compile, Where
 from headgate.workloads.settings import Generate

@@ -10,7 +10,7 @@ from headgate.contents.kind import NAMES
 from headgate.contents.registry import content_of, kind_of, kinds, titles_of
 from headgate.core.settings import Kind, Problem, settings_of, unmet
 from headgate.pipeline.file.settings import TABLES
-from headgate.spark.stream.settings import is_broker
+from headgate.stream.settings import is_broker
 from headgate.tables.packed import ending
 from headgate.tables.places import ENDINGS, Format
 from headgate.workloads.catalogue import RDF_NAMES
