@@ -41,12 +41,14 @@ from headgate.tables.lines import VALUE
 from headgate.tables.utf8 import as_bytes, bad_rows, is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
     from headgate.runtime.batch_queries import Events
+    from headgate.runtime.snapshots import VersionSources
+    from headgate.runtime.targets import Sources
     from headgate.tables.frames.task import FrameTask
 
     Column = pa.Array[Any]
@@ -58,6 +60,17 @@ TOGETHER = {LINES: 2048, COLUMNS: 10_000, DOCUMENTS: 10_000, PARSED_BEFORE: 2048
 GIVING = 256
 """The same where what their matches give must fit into memory, too."""
 FEED_IDS = "items of a feed have ids that are text: cast the id to string"
+
+
+class Reading(NamedTuple):
+    """What must be known to read events; a task of matching says it, too."""
+
+    form: str
+    content: str
+    content_type: str | None = None
+    sources: Sources | VersionSources | None = None
+    mark: str = ""
+    results: int | None = None
 
 
 class Given(NamedTuple):
@@ -97,7 +110,7 @@ def _text(value: object) -> str:
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-def read_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[Given]:
+def read_frame(batches: Iterable[pa.RecordBatch], task: Reading | FrameTask) -> Iterator[Given]:
     """Read the events of batches, some at a time."""
     kind = kind_of(task.content)
     size = TOGETHER[task.form] if task.results is None else GIVING
@@ -109,7 +122,7 @@ def read_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[G
         kind.close()
 
 
-def _given(batch: pa.RecordBatch, task: FrameTask) -> Given:
+def _given(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Read the events of a batch; rows with texts that are not UTF-8 are none."""
     read = _READERS[task.form]
     strange = bad_rows(batch.column(name) for name in batch.schema.names if name != KEPT)
@@ -122,7 +135,7 @@ def _given(batch: pa.RecordBatch, task: FrameTask) -> Given:
     return found._replace(batch=batch, rows=sound[found.rows], refused=sorted(refused))
 
 
-def _columns(batch: pa.RecordBatch, task: FrameTask) -> Given:
+def _columns(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Tell events from rows without an id, or from nowhere; all stay columns."""
     ids, packed = batch.column(ID), batch.column(PACKED)
     assert isinstance(packed, pa.StructArray)
@@ -138,7 +151,7 @@ def _columns(batch: pa.RecordBatch, task: FrameTask) -> Given:
     return Given(batch, events, ids, rows, sorted(refused.items()))
 
 
-def _lines(batch: pa.RecordBatch, task: FrameTask) -> Given:
+def _lines(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Read lines of JSON; blank ones are no rows."""
     read = [read_event(line, task.mark) for line in batch.column(VALUE).to_pylist()]
     found = judged(read, None if task.sources is None else task.sources.of_events)
@@ -148,13 +161,13 @@ def _lines(batch: pa.RecordBatch, task: FrameTask) -> Given:
     return Given(batch, events, ids_of(events), np.array(rows, np.int64), refused)
 
 
-def _parsed(batch: pa.RecordBatch, task: FrameTask) -> Given:
+def _parsed(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Take the events of documents that were read before."""
     events = read_events(batch, task.content)
     return Given(batch, events, batch.column(ID), np.arange(batch.num_rows), [])
 
 
-def _documents(batch: pa.RecordBatch, task: FrameTask) -> Given:
+def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Parse documents, in this process or in one of their kind; rows that are records are taken as they are."""
     kind = kind_of(task.content)
     names = (ID, SOURCE, DATA, CONTENT_TYPE)
@@ -201,7 +214,7 @@ def _record(row: dict[str, Any], attributes: dict[str, Any]) -> Event | EventErr
     return Event(event.id, given, source=event.source)
 
 
-_READERS: dict[str, Callable[[pa.RecordBatch, FrameTask], Given]] = {
+_READERS: Mapping[str, Callable[[pa.RecordBatch, Reading | FrameTask], Given]] = {
     LINES: _lines,
     COLUMNS: _columns,
     DOCUMENTS: _documents,

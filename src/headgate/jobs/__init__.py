@@ -1,0 +1,1 @@
+"""Jobs, each written once over a runner."""
