@@ -6,25 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headgate.jobs import generate as jobs_generate
 from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
-from headgate.local import generate as local_generate
 from headgate.local import match as local_match
 from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
+from headgate.local.runner import LocalRunner
 from headgate.spark.jobs.backtest import backtest as spark_backtest
 from headgate.spark.jobs.backtest import what_if as spark_what_if
 from headgate.spark.jobs.compile import compile as spark_compile
 from headgate.spark.jobs.compile import graph as spark_graph
 from headgate.spark.jobs.match import match as spark_match
 from headgate.spark.jobs.plan import planning as spark_plan
-from headgate.spark.tables import generate as spark_generate
+from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
+    from headgate.jobs.runner import Runner
     from headgate.plan.running.planner import MadePlan
     from headgate.tables.planning import PlanResult
     from headgate.tables.requests import Question
@@ -70,12 +72,15 @@ def plan_subscriptions(
     return spark_plan.plan_subscriptions(session, *places_and_settings, **options)
 
 
+def runner_of(session: SparkSession | None, *, quiet: bool = True) -> Runner:
+    """Return what a job runs on."""
+    return LocalRunner(quiet) if session is None else SparkRunner(session, quiet)
+
+
 def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any) -> None:
     """Write rows of a table."""
-    if session is None:
-        local_generate.generate(*rows_and_place, **options)
-    else:
-        spark_generate.generate(session, *rows_and_place, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", False))
+    jobs_generate.generate(runner, *rows_and_place, **options)
 
 
 def backtest(session: SparkSession | None, text: str, events: str, **options: Any) -> BacktestResult:

@@ -1,1 +1,1 @@
-"""Jobs, each written once over a runner."""
+"""Jobs over tables, each written once over a runner: this process, or Spark."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
+from headgate.jobs.generate import generate
 from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
-from headgate.local import generate as local_generate
 from headgate.local import match as local_match
 from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
     from headgate.contents.kind import FilterSettings
+    from headgate.jobs.runner import Runner
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
     from headgate.plan.running.planner import MadePlan
@@ -76,6 +77,22 @@ class Job:
                     print(f"{self.step.name}: running on Spark: {error}", file=sys.stderr, flush=True)
         return on_spark(self.spark())
 
+    def here(self) -> Runner:
+        """Return this process."""
+        from headgate.local.runner import LocalRunner
+
+        return LocalRunner(self.quiet)
+
+    def apart(self) -> Runner:
+        """Return Spark."""
+        from headgate.spark.runner import SparkRunner
+
+        return SparkRunner(self.spark(), self.quiet)
+
+    def run_on(self, tables: Iterable[str | None], do: Callable[[Runner], _T]) -> _T:
+        """Run a job over a runner, as `run` does."""
+        return self.run(tables, lambda: do(self.here()), lambda _: do(self.apart()))
+
 
 def work(job: Job) -> Result:
     """Do a step; rows that were refused are counted by their reasons, too."""
@@ -96,18 +113,14 @@ def work(job: Job) -> Result:
 
 
 def _generate(job: Job) -> Result:
-    pipeline, step, quiet = job.pipeline, job.step, job.quiet
+    pipeline, step = job.pipeline, job.step
     assert pipeline.generate is not None
     made, seed = workload_of(pipeline.generate), pipeline.generate.seed
     few = sum(table.rows for table in made.tables.values()) <= ROWS
     for name, (make, schema, rows) in made.tables.items():
         place = step.outputs[name]
-        if job.local and few and not is_remote(place):
-            local_generate.generate(make, schema, rows, place, seed=seed, quiet=quiet)
-        else:
-            from headgate.spark.tables.generate import generate
-
-            generate(job.spark(), make, schema, rows, place, seed=seed, quiet=quiet)
+        here = job.local and few and not is_remote(place)
+        generate(job.here() if here else job.apart(), make, schema, rows, place, seed=seed)
     counts: Result = {name: table.rows for name, table in made.tables.items()}
     if made.taxonomy is not None:
         from headgate.pipeline.run.state import write_whole

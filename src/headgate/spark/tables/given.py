@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 from headgate.core.values import fold
 from headgate.runtime.rows import DIALECT, FILTER
+from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import (
     check_columns,
     column,
@@ -155,6 +156,34 @@ class FrameTable:
     def has_any(self, names: Sequence[str]) -> bool:
         """Tell whether it has one of some columns."""
         return not {*map(fold, self.frame.columns)}.isdisjoint(names)
+
+
+@dataclass(frozen=True)
+class SparkTable:
+    """A table in files, as jobs ask for it."""
+
+    session: SparkSession
+    name: str
+    """Its path."""
+
+    @property
+    def form(self) -> Format:
+        """Return the format of the files."""
+        return check_input(self.name)
+
+    def columns(self) -> list[str] | None:
+        """List its columns; None for JSON lines."""
+        return None if self.form is Format.JSONL else column_names(self.session, self.name, self.form)
+
+    def lines(self, *required: str, even: bool = False) -> SparkRows:
+        """Read it as one JSON object a row; with `even`, it may be shuffled."""
+        if even:
+            return SparkRows(FileTable(self.session, self.name).lines(*required))
+        return SparkRows(read_lines(self.session, self.name, *required))
+
+    def typed(self) -> SparkRows:
+        """Read the columns of CSV or Parquet with their types."""
+        return SparkRows(read_columns(self.session, self.name, self.form).drop(BROKEN))
 
 
 def _spoken(table: DataFrame, default: str) -> set[str]:
