@@ -146,7 +146,9 @@ def match_events(
                 to = Path(changes.staged(stats))
                 add_statistics(local(stats), counted, found.events, begun, to=to, held=changes.held)
     given = matching.given
-    batches = sorted((each for report in found.reports for each in report.batches), key=lambda each: each.start)
+    batches = sorted(
+        (each for report in found.reports for each in report.batches), key=lambda each: each.start
+    )
     return MatchResult(
         events=found.events,
         rejected=found.rejected,
@@ -177,7 +179,7 @@ _ORDER = (SUBSCRIPTION_ID, VALUE, RANK, *RESULT_COLUMNS)
 
 
 def columns_of(task: FrameTask) -> dict[str, str]:
-    """Say in which order the columns of answers stand in a table of matches, and what they are called there."""
+    """Say in which order the columns of answers stand in a table of matches, and how they are called."""
     types = match_types(task)
     called = {name: SCORE if name == VALUE else name for name in _ORDER if name in types}
     return {EVENT_ID: EVENT_ID, **called, **({KEY: KEY} if task.keyed else {})}

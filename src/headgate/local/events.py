@@ -68,7 +68,7 @@ from headgate.tables.results import meant_by
 from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from headgate.contents.kind import Kind
     from headgate.records.events.columns import Columns
@@ -164,7 +164,7 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
     if form is Format.JSONL:
         reading = Reading(LINES, target.content, sources=sources, mark=target.mark)
         rows = list(read_frame(read_lines(path), reading))
-        refused = [pair for each in rows for pair in each.refusals()]
+        refused = [(row or "", why) for each in rows for row, why in each.refusals()]
         return EventTable(LINES, rows, refused, "string" if any(each.texts for each in rows) else "long")
     return _of_columns(path, form, target, sources)
 
@@ -329,7 +329,9 @@ def read_documents(
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
     rows = list(read_frame(events, Reading(PARSED_BEFORE, content)))
     assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
-    return EventTable(PARSED_BEFORE, rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
+    return EventTable(
+        PARSED_BEFORE, rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events
+    )
 
 
 def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate.core.machine import memory
 from headgate.jobs.match import FoundMatches, columns_of, matches_schema
 from headgate.local.events import read_events
 from headgate.runtime.targets import opened
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
     from headgate.local.events import EventTable
     from headgate.runtime.targets import Group, Target
 
-SHARE = 4
-"""A snapshot may take one part in so many of the memory."""
 
-
-def whole(target: Target) -> Group:
+def whole(target: Target, memory: int) -> Group:
     """Return all shards of a snapshot together; one that is too large for this process is left to Spark."""
-    groups = target.groups(memory() // SHARE)
+    groups = target.groups(memory)
     if len(groups) > 1:
         raise UnsureError(
             f"{target.title} is too large for one process: its shards are asked by workers of Spark"
@@ -45,13 +41,13 @@ class LocalMatching:
 
     asked: MatchTask
     group: Group
+    memory: int
     given: EventTable = field(init=False)
 
     def read(self, events: str) -> None:
         """Read a table of events."""
         target = self.asked.target
-        sources = target.sources(memory() // SHARE)
-        self.given = read_events(events, target, sources, self.asked.content_type)
+        self.given = read_events(events, target, target.sources(self.memory), self.asked.content_type)
 
     def match(self, output: str) -> FoundMatches:
         """Match them, and write the matches."""

@@ -27,7 +27,7 @@ from headgate.tables.requests import type_of_file, type_of_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headgate.contents.kind import DocumentEvents, Kind
+    from headgate.contents.kind import Kind
     from headgate.core.event import Id
     from headgate.runtime.targets import Sources
     from headgate.tables.packed import Codec

@@ -34,6 +34,7 @@ from headgate.tables.event_rows import (
     PARSED_BEFORE,
     is_record,
     judged,
+    lines_of,
     read_event,
     read_events,
 )
@@ -88,17 +89,19 @@ class Given(NamedTuple):
         """Tell whether some ids are text."""
         return len(self.ids) > 0 and not pa.types.is_integer(self.ids.type)
 
-    def refusals(self) -> list[tuple[str, str]]:
+    def refusals(self) -> list[tuple[str | None, str]]:
         """List the rows that are no events as they came, with the reasons."""
         rows = self.written([row for row, _ in self.refused])
         return [(row, why) for row, (_, why) in zip(rows, self.refused, strict=True)]
 
-    def written(self, rows: Sequence[int]) -> list[str]:
-        """Write some rows: lines as they came, and else what is kept of them, as JSON."""
+    def written(self, rows: Sequence[int]) -> list[str | None]:
+        """Write some rows: lines as they came, or what is kept of them, as JSON; None if nothing is."""
         at = pa.array(rows, pa.int64())
         if VALUE in self.batch.schema.names:
-            lines: list[bytes] = self.batch.column(VALUE).take(at).to_pylist()
+            lines: list[Any] = self.batch.column(VALUE).take(at).to_pylist()
             return [line.decode(errors="replace") for line in lines]
+        if KEPT not in self.batch.schema.names:
+            return [None] * len(rows)
         whole: Any = self.batch.column(KEPT).take(at)
         # Texts that are not UTF-8 are shown as far as they are.
         kept = (whole if is_text(whole) else as_bytes(whole)).to_pylist()
@@ -129,7 +132,7 @@ def _given(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     if strange is None:
         return read(batch, task)
     sound = np.flatnonzero(~strange)
-    found = read(batch.take(pa.array(sound)), task)
+    found = read(batch.take(pa.array(sound, pa.int64())), task)
     refused = [(int(sound[row]), why) for row, why in found.refused]
     refused += [(row, NOT_UTF8) for row in np.flatnonzero(strange).tolist()]
     return found._replace(batch=batch, rows=sound[found.rows], refused=sorted(refused))
@@ -147,13 +150,14 @@ def _columns(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     rows = np.arange(batch.num_rows)
     if refused:
         rows = np.delete(rows, list(refused))
-        events, ids = events.take(pa.array(rows)), ids.take(pa.array(rows))
+        kept: Any = pa.array(rows)
+        events, ids = events.take(kept), ids.take(kept)
     return Given(batch, events, ids, rows, sorted(refused.items()))
 
 
 def _lines(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Read lines of JSON; blank ones are no rows."""
-    read = [read_event(line, task.mark) for line in batch.column(VALUE).to_pylist()]
+    read = [read_event(line, task.mark) for line in lines_of(batch)]
     found = judged(read, None if task.sources is None else task.sources.of_events)
     rows = [row for row, event in enumerate(found) if isinstance(event, Event)]
     events = [event for event in found if isinstance(event, Event)]
@@ -168,7 +172,7 @@ def _parsed(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
 
 
 def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
-    """Parse documents, in this process or in one of their kind; rows that are records are taken as they are."""
+    """Parse documents, in this process or in one of their kind; a row may be a record."""
     kind = kind_of(task.content)
     names = (ID, SOURCE, DATA, CONTENT_TYPE)
     rows_given = (
@@ -198,9 +202,7 @@ def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
         else:
             refused.append((row, FEED_IDS))
     ids: list[Id] = [event.id for event in events]
-    return Given(
-        batch, events, pa.array(ids, batch.schema.field(ID).type), np.array(rows, np.int64), refused
-    )
+    return Given(batch, events, pa.array(ids, batch.schema.field(ID).type), np.array(rows, np.int64), refused)
 
 
 def _record(row: dict[str, Any], attributes: dict[str, Any]) -> Event | EventError:

@@ -38,10 +38,14 @@ class Report:
 
 
 class Reporter:
-    """Makes the report of a task while it runs; with `counts`, also statistics of the subscriptions."""
+    """Makes the report of a task while it runs; with `counts`, also statistics of the subscriptions.
 
-    def __init__(self, task: int, *, counts: bool = False) -> None:
+    Of several groups of shards one `tells` how many events there are.
+    """
+
+    def __init__(self, task: int, *, tells: bool = True, counts: bool = False) -> None:
         self._report = Report(task)
+        self._tells = tells
         self._counts = counts
         self._engines: ShardEngines | None = None
         self._statistics: Statistics | None = None
@@ -68,8 +72,9 @@ class Reporter:
     def add(self, given: Given, left_out: Omissions) -> None:
         """Note events that are done, and filters that were left out of them."""
         report = self._report
-        report.events += len(given.events)
-        report.refused += len(given.refused)
+        if self._tells:
+            report.events += len(given.events)
+            report.refused += len(given.refused)
         report.texts |= given.texts
         if self._statistics is not None:
             self._statistics.exceed(left_out)

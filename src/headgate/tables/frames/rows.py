@@ -131,7 +131,9 @@ def compare_frame(
     """Match events against both of two sets of subscriptions, and tell the difference. They are read once."""
     for given in read_frame(batches, task):
         yield from differ.tally(len(given.events), len(given.refused))
-        before, after = (() if group is None else _as_rows(given, task._replace(group=group)) for group in both)
+        before, after = (
+            () if group is None else as_rows(given, task._replace(group=group)) for group in both
+        )
         yield from differ(before, after)
 
 
@@ -157,13 +159,14 @@ def _asked(
 def _shaped(
     given: Given, task: FrameTask, left_out: Omissions | None = None, report: Reporter | None = None
 ) -> Iterator[pa.RecordBatch]:
-    shaped = _as_arrays if task.shape == ARRAYS else _as_rows
+    shaped = _as_arrays if task.shape == ARRAYS else as_rows
     return shaped(given, task, left_out, report)
 
 
-def _as_rows(
+def as_rows(
     given: Given, task: FrameTask, left_out: Omissions | None = None, report: Reporter | None = None
 ) -> Iterator[pa.RecordBatch]:
+    """Match events that were read: a row a match, in portions."""
     lap = _lap if report is None else report.lap
     for whole in _asked(given, task, left_out, report):
         lap(MATCHING)
@@ -255,7 +258,8 @@ def _beside(given: Given, at: Column, task: FrameTask) -> dict[str, Column]:
 
 def kept_columns(given: Given, rows: Column, task: FrameTask) -> dict[str, Column]:
     """Return what is kept of events, for some rows."""
-    batch, columns = given.batch, dict[str, Column]()
+    batch = given.batch
+    columns: dict[str, Column] = {}
     if KEPT in batch.schema.names:
         kept: Any = batch.column(KEPT)
         if task.keep is None:
