@@ -310,7 +310,7 @@ def read_documents(
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(base_of(path))}/"
     written = check_type(content_type, kind)
-    records = kind.rows and form is Format.JSONL
+    records = kind.rows and form is not Format.CSV
     reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
         read = list(read_files(_files(path, kind), reading))
