@@ -15,11 +15,8 @@ from click.testing import CliRunner
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
 from headgate.jobs.match import match_events
-from headgate.local import compile as local_compile
 from headgate.local import stream as local_stream
 from headgate.local.runner import LocalRunner
-from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.compile.graph import compile_graph
 from headgate.spark.runner import SparkRunner
 from headgate.spark.stream.run import run_stream
 from headgate.stream.settings import StreamSettings
@@ -31,6 +28,7 @@ from tests.contract.telling import MIXED, taxonomy
 from tests.contract.world import line
 from tests.records.random_filters import SCHEMA
 from tests.spark.files import get_table, put
+from tests.spark.jobs import compile_graph, compile_subscriptions
 from tests.streaming.world import read_folder
 
 if TYPE_CHECKING:
@@ -94,11 +92,11 @@ class Snapshots:
             edges = put(folder / "edges.jsonl", table_lines(world.edges, world.bad_edges))
             tables = Tables(nodes, edges, table)
             if here:
-                done = local_compile.compile_graph(tables, str(place), **options)
+                done = compile_graph(None, tables, str(place), **options)
             else:
                 done = compile_graph(self.spark, tables, str(place), quiet=True, **options)
         elif here:
-            done = local_compile.compile_subscriptions(table, str(place), **options)
+            done = compile_subscriptions(None, table, str(place), **options)
         else:
             done = compile_subscriptions(self.spark, table, str(place), quiet=True, **options)
         refused = Counter((key_of(row["row"]), row["reason"]) for row in get_table(rejected))
