@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,15 +20,15 @@ from headgate.errors import TableError
 from headgate.tables.settings import Backtest, Compile, WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from headgate.backtest.effects import Effect
     from headgate.backtest.effects import WhatIf as Tried
     from headgate.backtest.one_filter import BacktestResult
     from headgate.core.settings import Setting
+    from headgate.jobs.runner import Runner
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.spark.session.session import Session
-    from headgate.tables.results import CompileResult
     from headgate.tables.settings import Where
 
 SHOWN = 10
@@ -173,17 +172,17 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
         said: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
 
         def here() -> Tried:
-            from headgate.local.compile import compile_subscriptions
+            from headgate.local.runner import LocalRunner
             from headgate.local.what_if import what_if
 
-            _compile(compile_subscriptions, asked, compiled, taxonomy, folder, quiet=quiet)
+            _compile(LocalRunner(quiet), asked, compiled, taxonomy, folder)
             return what_if(asked.question(made), quiet=quiet, **said)
 
         def on_spark(spark: Session) -> Tried:
             from headgate.spark.jobs.backtest.what_if import what_if
-            from headgate.spark.jobs.compile.compile import compile_subscriptions
+            from headgate.spark.runner import SparkRunner
 
-            _compile(partial(compile_subscriptions, spark), asked, compiled, taxonomy, folder, quiet=quiet)
+            _compile(SparkRunner(spark, quiet), asked, compiled, taxonomy, folder)
             return what_if(spark, asked.question(made), quiet=quiet, **said)
 
         done = run_job(where, large, here, on_spark, quiet=quiet)
@@ -238,19 +237,15 @@ def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:
 
 
 def _compile(
-    run: Callable[..., CompileResult],
-    asked: WhatIf,
-    compiled: Compile,
-    taxonomy: Taxonomy | None,
-    folder: str,
-    *,
-    quiet: bool,
+    runner: Runner, asked: WhatIf, compiled: Compile, taxonomy: Taxonomy | None, folder: str
 ) -> None:
     """Compile the table that was named, if no snapshot was."""
     if asked.subscriptions is None:
         return
     said = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": str(Path(folder) / "refused.jsonl")}
-    done = run(asked.subscriptions, str(Path(folder) / "snapshot"), **said, quiet=quiet)
+    from headgate.jobs.compile import compile_subscriptions
+
+    done = compile_subscriptions(runner, asked.subscriptions, str(Path(folder) / "snapshot"), **said)
     if done.rejected:
         click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
 

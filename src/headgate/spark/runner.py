@@ -12,7 +12,7 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import borrowed
 from headgate.spark.tables.elsewhere import changing_together
-from headgate.spark.tables.given import SparkTable
+from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
     from pyspark.sql import SparkSession
 
+    from headgate.jobs.match import MatchTask
     from headgate.runtime.progress import Timing
+    from headgate.spark.jobs.match import SparkMatching
     from headgate.tables.change_set import ChangeSet
 
 _Value = TypeVar("_Value")
@@ -66,9 +68,9 @@ class SparkRunner:
         """Show the tasks of Spark while the body runs."""
         return watch(self.session, title, rows=rows, noun=noun, quiet=self.quiet)
 
-    def table(self, path: str) -> SparkTable:
+    def table(self, path: str) -> FileTable:
         """Return a table in files."""
-        return SparkTable(self.session, path)
+        return FileTable(self.session, path)
 
     def rows(self, table: pa.Table) -> SparkRows:
         """Return the rows of a table in memory."""
@@ -91,3 +93,9 @@ class SparkRunner:
     def changing(self, paths: Iterable[str | None]) -> AbstractContextManager[ChangeSet]:
         """Have tables that are written take their places together after the block."""
         return changing_together(self.session, paths)
+
+    def matching(self, asked: MatchTask) -> AbstractContextManager[SparkMatching]:
+        """Yield what the match job does here."""
+        from headgate.spark.jobs.match import matching
+
+        return matching(self.session, asked)

@@ -8,16 +8,18 @@ from __future__ import annotations
 import dataclasses
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
+from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
+from headgate.jobs.graph import compile_graph
+from headgate.jobs.match import match_events
 from headgate.local import backtest as local_backtest
-from headgate.local import compile as local_compile
-from headgate.local import match as local_match
 from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
-    from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
     from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
@@ -136,51 +137,25 @@ def wanted(pipeline: Pipeline) -> FilterSettings:
 
 
 def _compile(job: Job) -> Result:
-    asked, quiet = job.pipeline.compile, job.quiet
+    asked = job.pipeline.compile
     said = asked.arguments(wanted(job.pipeline))
-    done: CompileResult | GraphCompileResult
     if asked.nodes is not None and asked.edges is not None:
         tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
-
-        def graph_on_spark(session: Session) -> GraphCompileResult:
-            from headgate.spark.jobs.compile.graph import compile_graph
-
-            return compile_graph(session, tables, asked.snapshot, quiet=quiet, **said)
-
-        done = job.run(
-            [*asked.tables, asked.sample],
-            lambda: local_compile.compile_graph(tables, asked.snapshot, quiet=quiet, **said),
-            graph_on_spark,
+        compile_all: Callable[[Runner], Any] = partial(
+            compile_graph, tables=tables, output=asked.snapshot, **said
         )
-        return as_plain(done)
-    table = asked.subscriptions
-    assert table is not None
-
-    def on_spark(session: Session) -> CompileResult:
-        from headgate.spark.jobs.compile.compile import compile_subscriptions
-
-        return compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said)
-
-    done = job.run(
-        [table, asked.sample],
-        lambda: local_compile.compile_subscriptions(table, asked.snapshot, quiet=quiet, **said),
-        on_spark,
-    )
-    return as_plain(done)
+    else:
+        table = str(asked.subscriptions)
+        compile_all = partial(compile_subscriptions, subscriptions=table, output=asked.snapshot, **said)
+    return as_plain(job.run_on([*asked.tables, asked.sample], compile_all))
 
 
 def _match(job: Job) -> Result:
     match = next(each for each in job.pipeline.matches if each.name == job.step.of)
 
-    def on_spark(session: Session) -> MatchResult:
-        from headgate.spark.jobs.match.match import match_events
-
-        return match_events(session, **match.arguments, quiet=job.quiet)
-
-    done = job.run(
+    done = job.run_on(
         [match.events, match.output, match.rejected],
-        lambda: local_match.match_events(**match.arguments, quiet=job.quiet),
-        on_spark,
+        lambda runner: match_events(runner, **match.arguments),
     )
     return as_plain(done)
 
