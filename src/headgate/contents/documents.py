@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from headgate.contents.live import FrozenBase, LiveIndex, LiveState, Tail
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, CheckCosts
+from headgate.contents.refusing import made_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.omission import tell_all
-from headgate.core.refusing import made_of
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import EventError, SnapshotError, SubscriptionError
 

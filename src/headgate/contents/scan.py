@@ -19,10 +19,10 @@ import pyarrow as pa
 from headgate.contents.kind import DocumentEvents, Kind
 from headgate.contents.live import PortionedIndex
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, SnapshotCounts
+from headgate.contents.refusing import made_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.refusing import made_of
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import EventError, SubscriptionError
 

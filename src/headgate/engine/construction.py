@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.refusing import made_of
 from headgate.contents.registry import (
     contents_of,
     is_content,
@@ -15,7 +16,6 @@ from headgate.contents.registry import (
     titles,
     titles_of,
 )
-from headgate.core.refusing import made_of
 from headgate.core.rooms import CLAUSES, GRAPH, RANKING
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
 from headgate.core.versions.current import called

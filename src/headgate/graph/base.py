@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.refusing import raise_first
 from headgate.core.ids import Ids
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells
-from headgate.core.refusing import raise_first
 from headgate.core.rooms import FILTERS, GRAPH
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.core.subscription import Subscription

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from headgate.contents.mixed.index import Member, MixedIndex
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
 from headgate.contents.protocol import Clause
+from headgate.contents.refusing import made_of, raise_first
 from headgate.core.ids import Ids
-from headgate.core.refusing import made_of, raise_first
 from headgate.core.snapshot import open_snapshot, open_with_inside
 from headgate.core.subscription import MIXED, Subscription
 from headgate.errors import HeadgateError

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents.refusing import made_of, raise_first
 from headgate.core.ids import Ids, check_id
-from headgate.core.refusing import made_of, raise_first
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.model import Parts, fixed_score

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.protocol import Clause, CodesClauses
+from headgate.contents.refusing import made_of
 from headgate.core.interning import TextPool
-from headgate.core.refusing import made_of
 from headgate.ranking.filters import coded
 from headgate.ranking.filters.clauses import MOST, ClauseTable, Collector, Named, Weighted, weigh
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.refusing import made_of, raise_first
 from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids
 from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
-from headgate.core.refusing import made_of, raise_first
 from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from headgate.contents.live import LiveIndex
 from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts, Portion
+from headgate.contents.refusing import raise_first, tried
 from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.refusing import raise_first, tried
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
