@@ -34,7 +34,7 @@ from headgate.stream.changes import open_changes
 from headgate.stream.settings import PARQUET
 from headgate.stream.sources.registry import source_of
 from headgate.tables.event_rows import REASON, ROW
-from headgate.tables.frames.rows import ROWS
+from headgate.tables.frames.task import ROWS
 from headgate.tables.places import check_here
 
 if TYPE_CHECKING:
