@@ -6,7 +6,7 @@ files, or a log of events ──► checkpoint.py: what is batch N ──► str
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate.local.checkpoint import Checkpoint
 from headgate.local.files import FileBatches
@@ -19,13 +19,14 @@ from headgate.tables.places import UnsureError
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
     from headgate.runtime.state import State
     from headgate.stream.opening import OpenStream
     from headgate.stream.reporting import History, StreamReporter, StreamResult
+    from headgate.stream.rows import PartReport
     from headgate.stream.running import Ending
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sources.logs import End, Log
@@ -63,8 +64,8 @@ def _feed(stream: OpenStream, settings: StreamSettings, ending: Ending) -> str:
         stream.state.fixed("query", checkpoint.open())
         for number in _numbers(batches):
 
-            def match(task: Task, _: Sequence[str], number: int = number) -> Sequence[Mapping[str, Any]]:
-                return [row for part in match_part(batches.rows(number), task) for row in part.to_pylist()]
+            def match(task: Task, _: Sequence[str], number: int = number) -> list[PartReport]:
+                return [match_part(batches.rows(number), task)]
 
             stream.batches.do(match, number)
             # First, so that what a process that dies here has left is removed by the next.

@@ -14,13 +14,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate.errors import TableError
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.runtime.statistics import WaitingStatistics
-from headgate.stream import rows as told
-from headgate.stream.rows import Survey, match_schema
+from headgate.stream.rows import EVENTS, PartReport, Survey, match_schema
 from headgate.stream.settings import is_broker
 from headgate.stream.sinks import FileSink
 from headgate.stream.sources.files import check_removed
@@ -49,7 +48,7 @@ class StreamEnd(Exception):  # noqa: N818 -- it is no error
     """A batch is not begun, because the stream ends."""
 
 
-Match = Callable[["Task", "Sequence[str]"], "Sequence[Mapping[str, Any]]"]
+Match = Callable[["Task", "Sequence[str]"], "Sequence[PartReport]"]
 """Matches the rows of a batch, wherever they are, part by part; returns what each part tells. It is given the
 names of all files that the batch has, too."""
 
@@ -141,7 +140,7 @@ class Batches:
         self._commit(number, record)
         record = self._state.put(number, {**record, STAGE: COMMITTED})
         if self.statistics is not None and self._counted:
-            self.statistics.add(self._counted, record["counts"][told.EVENTS])
+            self.statistics.add(self._counted, record["counts"][EVENTS])
         self._after(number, record)
         self._spent |= {"commit": time.monotonic() - before, "batch": time.monotonic() - begun}
         self._telling.batch(record, self._arrivals, self._spent)
@@ -179,14 +178,13 @@ class Batches:
         survey = self._surveyed(match, number, record)
         before = time.monotonic()
         note = self._written(number, survey)
-        dead = self._staging.dead.ready(self._staging.dead_place, survey.files(told.DEAD_FILE))
+        dead = self._staging.dead.ready(self._staging.dead_place, survey.dead_files)
         if self._settings.window is not None:
             self._seen.note(number, survey.hashes, record["at"] // _MICROS)
         times = [time for time in (record["newest"], survey.newest) if time is not None]
         self._arrivals, self._counted = survey.arrivals, survey.statistics
         self._spent["write"] = time.monotonic() - before
-        for step in (told.READING, told.MATCHING):
-            self._spent[step] = survey.seconds(step)
+        self._spent |= survey.seconds
         return self._state.put(
             number,
             {
@@ -252,7 +250,7 @@ class Batches:
         return [] if is_broker(self._settings.events) else self._state.files(number)
 
     def _written(self, number: int, survey: Survey) -> Note:
-        files = survey.files(told.FILE)
+        files = survey.files
         if isinstance(self._sink, FileSink):
             return self._sink.folder.ready(self._staging.matches_place, files).note
         return self._sink.write(self._staging.staged_files(files), self._schema, number)
