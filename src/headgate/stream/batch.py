@@ -16,24 +16,28 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from headgate.contents.registry import kind_of
 from headgate.errors import TableError
+from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.runtime.statistics import WaitingStatistics
-from headgate.stream.rows import EVENTS, PartReport, Survey, match_schema
+from headgate.stream.reading import ReadSettings
+from headgate.stream.rows import EVENTS, PartReport, Survey
 from headgate.stream.settings import is_broker
 from headgate.stream.sinks import FileSink
 from headgate.stream.sources.files import check_removed
 from headgate.stream.staging import Staging
 from headgate.stream.worker import Task
 from headgate.tables.places import local
+from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
+
     from headgate.runtime.log import Subscriptions
-    from headgate.runtime.seen import SeenIds
     from headgate.runtime.state import Record, State
-    from headgate.stream.reading import ReadSettings
     from headgate.stream.reporting import StreamReporter
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sinks import Note, Sink
@@ -62,22 +66,19 @@ class Batches:
         state: State,
         subscriptions: Subscriptions,
         sink: Sink | FileSink,
-        seen: SeenIds,
-        reading: ReadSettings,
+        schema: pa.Schema,
         telling: StreamReporter,
-        *,
-        numbered: bool,
     ) -> None:
+        """Take what is open; `schema` is that of matches."""
         self._settings = settings
         self._state = state
         self._subscriptions = subscriptions
         self._sink = sink
         self._staging = Staging(settings, state, sink)
-        self._seen = seen
-        self._reading = reading
+        self._schema = schema
+        self._seen = SeenIds(state.seen, -1 if state.last is None else int(state.last["batch"]))
+        self._reading = _reading(settings, subscriptions)
         self._telling = telling
-        self._numbered = numbered
-        self._schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
         self.statistics: WaitingStatistics | None = None
         if settings.stats is not None:
             self.statistics = WaitingStatistics(local(settings.stats), lambda: subscriptions.ids)
@@ -230,7 +231,7 @@ class Batches:
             reading=self._reading,
             version=self._subscriptions.at(record["snapshot"], record["since"], record["version"]),
             top=self._settings.best,
-            numbered=self._numbered,
+            schema=self._schema,
             folder=str(staging.matches_place),
             form=staging.matches.form,
             dead_folder=str(staging.dead_place),
@@ -264,3 +265,11 @@ class Batches:
         if number % 16 == 0:
             self._state.forget(number - self._settings.keep + 1)
             self._subscriptions.forget()
+
+
+def _reading(settings: StreamSettings, subscriptions: Subscriptions) -> ReadSettings:
+    content = subscriptions.content
+    kind = kind_of(content)
+    named = check_type(settings.content_type, kind) if kind.documents else None
+    folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
+    return ReadSettings(content, named, settings.time, folder, subscriptions.mark)

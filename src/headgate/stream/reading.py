@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, JSON, SOURCE, TIME, Event, read_object
-from headgate.core.values import check, fold
+from headgate.core.values import fold
 from headgate.errors import EventError, TableError
 from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
 from headgate.stream.csv_rows import CsvFile
 from headgate.stream.sources.columns import COLUMNS
-from headgate.tables.document_rows import unpack_document
+from headgate.tables.document_rows import document_of, unpack_document
 from headgate.tables.event_rows import is_record, read_event
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
 from headgate.tables.packed import reading as unpacking
@@ -240,26 +240,16 @@ def _is_record(row: Mapping[str, Any], reading: ReadSettings) -> bool:
     return is_record({fold(name): value for name, value in row.items()}, reading.content_type)
 
 
-def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event:
+def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event | EventError:
     """Make a document of a row."""
     folded = {fold(name): value for name, value in row.items()}
     if len(folded) < len(row):
-        raise EventError("two fields have names that differ in case only, which are the same")
-    data, given = folded.get(DATA), folded.get(CONTENT_TYPE)
-    for name in (ID, SOURCE):
-        check(folded.get(name), (name,))
-    names = ", ".join(kind.types)
-    if data is None:
-        raise EventError(f"the event has no {DATA!r}: give its {kind.title} there, as text")
-    if not isinstance(data, str | bytes):
-        raise EventError(f"{DATA} is {type(data).__name__} and must be text")
-    if given is None and default is None:
-        raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
-    written = default if given is None else type_of_name(given, kind)
-    if written is None:
-        raise EventError(f"{CONTENT_TYPE} {given!r} is not a format of {kind.title}: give one of {names}")
-    fields = {ID: folded.get(ID), SOURCE: folded.get(SOURCE), TIME: folded.get(TIME)}
-    return Event.from_row({**fields, DATA: data, CONTENT_TYPE: written})
+        return EventError("two fields have names that differ in case only, which are the same")
+    found = document_of(folded, kind, default)
+    if isinstance(found, EventError):
+        return found
+    given = {name: folded.get(name) for name in (ID, SOURCE, TIME)}
+    return Event.from_row({**given, DATA: found.data, CONTENT_TYPE: found.content_type})
 
 
 def _unpacked(text: object) -> bytes:

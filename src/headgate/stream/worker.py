@@ -36,7 +36,6 @@ from headgate.stream.rows import (
     UNKNOWN,
     Origin,
     PartReport,
-    match_schema,
 )
 
 if TYPE_CHECKING:
@@ -57,8 +56,8 @@ class Task(NamedTuple):
     reading: ReadSettings
     version: Version
     top: Top | None
-    numbered: bool
-    """Whether ids of subscriptions are written as whole numbers."""
+    schema: pa.Schema
+    """The columns of a match."""
     folder: str
     """Where matches are staged."""
     form: str
@@ -76,11 +75,6 @@ class Task(NamedTuple):
     """How many rows of what a match gives are wanted, if any."""
     struck: Mapping[int, frozenset[int]] | None = None
     """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the columns of a match."""
-        return match_schema(numbered=self.numbered, top=self.top, results=self.results)
 
 
 def match_part(
