@@ -65,7 +65,7 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
     try:
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
         schema = match_schema(numbered=numbered, top=None)
-        sink = open_sink(spark, settings, schema)
+        sink = open_sink(spark, settings)
         telling = StreamReporter(settings, state.root, quiet=True)
         do = Batches(settings, state, subscriptions, sink, schema, telling)
         for number, rows in enumerate(batches):

@@ -13,7 +13,6 @@ from headgate.local.files import FileBatches
 from headgate.local.small import log_of, unable_to_stream
 from headgate.stream.request import check_request
 from headgate.stream.running import run
-from headgate.stream.sinks import FileSink
 from headgate.stream.worker import match_part
 from headgate.tables.places import UnsureError
 
@@ -42,9 +41,6 @@ def run_stream(
 ) -> StreamResult:
     """Match what is there, as the job on Spark does with `once`; either goes on where one ended."""
 
-    def sink(schema: pa.Schema, _: StreamReporter) -> FileSink:
-        return FileSink(settings.output, settings.format, schema)
-
     def feed(stream: OpenStream, ending: Ending) -> str:
         return _feed(stream, settings, ending)
 
@@ -52,7 +48,11 @@ def run_stream(
     unable = unable_to_stream(settings)
     if unable is not None:
         raise UnsureError(unable)
-    return run(settings, sink, feed, stop=stop, quiet=quiet, history=history)
+    return run(settings, _no_sink, feed, stop=stop, quiet=quiet, history=history)
+
+
+def _no_sink(_: StreamReporter) -> None:
+    """Open none: matches go to a folder."""
 
 
 def _feed(stream: OpenStream, settings: StreamSettings, ending: Ending) -> str:

@@ -24,7 +24,6 @@ from headgate.runtime.statistics import WaitingStatistics
 from headgate.stream.reading import ReadSettings
 from headgate.stream.rows import EVENTS, PartReport, Survey
 from headgate.stream.settings import is_broker
-from headgate.stream.sinks import FileSink
 from headgate.stream.sources.files import check_removed
 from headgate.stream.staging import Staging
 from headgate.stream.worker import Task
@@ -65,7 +64,7 @@ class Batches:
         settings: StreamSettings,
         state: State,
         subscriptions: Subscriptions,
-        sink: Sink | FileSink,
+        sink: Sink | None,
         schema: pa.Schema,
         telling: StreamReporter,
     ) -> None:
@@ -74,7 +73,7 @@ class Batches:
         self._state = state
         self._subscriptions = subscriptions
         self._sink = sink
-        self._staging = Staging(settings, state, sink)
+        self._staging = Staging(settings, state, schema)
         self._schema = schema
         self._seen = SeenIds(state.seen, -1 if state.last is None else int(state.last["batch"]))
         self._reading = _reading(settings, subscriptions)
@@ -153,7 +152,7 @@ class Batches:
 
     def _commit(self, number: int, record: Record) -> None:
         """Put the files of a batch in place, or publish them."""
-        if not isinstance(self._sink, FileSink):
+        if self._sink is not None:
             self._sink.commit(number, record["note"])
         for folder in self._staging.commit(record):
             self._telling.say(
@@ -221,7 +220,7 @@ class Batches:
     ) -> Survey:
         before = time.monotonic()
         window = self._settings.window
-        if not isinstance(self._sink, FileSink):
+        if self._sink is not None:
             self._sink.prepare(number)
         staging = self._staging
         staging.prepare(number)
@@ -252,8 +251,8 @@ class Batches:
 
     def _written(self, number: int, survey: Survey) -> Note:
         files = survey.files
-        if isinstance(self._sink, FileSink):
-            return self._sink.folder.ready(self._staging.matches_place, files).note
+        if self._sink is None:
+            return self._staging.matches.ready(self._staging.matches_place, files).note
         return self._sink.write(self._staging.staged_files(files), self._schema, number)
 
     def _after(self, number: int, record: Record) -> None:

@@ -20,13 +20,11 @@ from headgate.stream.settings import is_broker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import pyarrow as pa
-
     from headgate.stream.reporting import History
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import FileSink, Sink
+    from headgate.stream.sinks import Sink
 
-    OpenSink = Callable[[pa.Schema, StreamReporter], Sink | FileSink]
+    OpenSink = Callable[[StreamReporter], Sink | None]
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,9 @@ def opened(
             open_.enter_context(telling.metrics.serve(settings.metrics_port))
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
         schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
-        sink = open_sink(schema, telling)
-        open_.callback(sink.close)
+        sink = open_sink(telling)
+        if sink is not None:
+            open_.callback(sink.close)
         batches = Batches(settings, state, subscriptions, sink, schema, telling)
         if batches.statistics is not None:
             open_.callback(batches.statistics.write)
