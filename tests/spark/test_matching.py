@@ -72,7 +72,7 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
     portion: int,
 ) -> None:
     monkeypatch.setitem(event_rows.TOGETHER, COLUMNS, events)
-    monkeypatch.setattr(RecordIndex.match_portions, "__defaults__", (pairs,))
+    monkeypatch.setattr(RecordIndex.ask, "__defaults__", (pairs,))
     monkeypatch.setattr(worker, "PORTION", portion)
     given = [packed(EVENTS.slice(0, 30)), packed(EVENTS.slice(0, 0)), packed(EVENTS.slice(30))]
     found = list(match_rows(given, task(tmp_path)))

@@ -161,7 +161,7 @@ def _matching_lines(pattern: Pattern, events: str, *, keep: bool) -> _Matching:
             {path for event in given for path in event.attributes_as(pattern.mark)}, pattern, index, events
         )
     places: list[Any] = (
-        index.match_events(given, pa.array(range(len(given)), pa.int64())).column(0).to_pylist()
+        index.match_batch(given, pa.array(range(len(given)), pa.int64())).column(0).to_pylist()
     )
     matching = [given[place] for place in places]
     table = None
