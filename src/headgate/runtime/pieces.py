@@ -60,10 +60,14 @@ class Piece:
     def met(self, events: Events, top: Top | None) -> NDArray[np.int64]:
         """List the rows of the events that can match here; what leads here is about whole filters."""
         here = np.ones(len(events), np.bool_)
-        if self.types is not None and not isinstance(events, pa.RecordBatch):
-            here = np.array([event.content_type in self.types for event in events], np.bool_)
-        elif not len(self):
-            return np.zeros(0, np.int64)
+        if self.types is None:
+            if not len(self):
+                return np.zeros(0, np.int64)
+        elif (
+            not isinstance(events, pa.RecordBatch)
+            and not {each.content_type for each in events} <= self.types
+        ):
+            here = np.array([each.content_type in self.types for each in events], np.bool_)
         if self.route is not None and (top is None or top.mode == EXACT):
             here = self.route.met(events)
         if self.routed:

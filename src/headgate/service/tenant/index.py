@@ -221,7 +221,7 @@ class Index(ShardEngines):
 
     def _together(self, events: Sequence[Event]) -> list[Portion] | None:
         """Match events at once: no value of them is foreign. None if each is to be matched by itself."""
-        if len(events) < _TOGETHER or any(each.content_type in FEEDS for each in events):
+        if len(events) < _TOGETHER or not FEEDS.isdisjoint({each.content_type for each in events}):
             return None
         try:
             return [*self.portions(events, ids_of(events))]
