@@ -11,7 +11,7 @@ from headgate.cli.options import options_of
 from headgate.core.settings import Kind, settings_of, wrong
 from headgate.pipeline.run.request import Run
 from headgate.plan.settings import Plan
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.tables.settings import Backtest, Compile, Match, WhatIf, Where
 from headgate.workloads.settings import Generate
 

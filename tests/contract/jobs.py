@@ -14,14 +14,11 @@ from click.testing import CliRunner
 
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
-from headgate.local import compile as local_compile
 from headgate.local import match as local_match
 from headgate.local import stream as local_stream
-from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.compile.graph import compile_graph
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.tables.results import Tables
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
@@ -29,6 +26,7 @@ from tests.contract.telling import taxonomy
 from tests.contract.world import line
 from tests.records.random_filters import SCHEMA
 from tests.spark.files import get_table, put
+from tests.spark.jobs import compile_graph, compile_subscriptions
 from tests.streaming.world import read_folder
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.runtime.sharding import Sharding
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
     from headgate.tables.results import MatchResult
     from tests.contract.world import Question, World
     from tests.spark.files import Row
@@ -92,11 +90,11 @@ class Snapshots:
             edges = put(folder / "edges.jsonl", table_lines(world.edges, world.bad_edges))
             tables = Tables(nodes, edges, table)
             if here:
-                done = local_compile.compile_graph(tables, str(place), **options)
+                done = compile_graph(None, tables, str(place), **options)
             else:
                 done = compile_graph(self.spark, tables, str(place), quiet=True, **options)
         elif here:
-            done = local_compile.compile_subscriptions(table, str(place), **options)
+            done = compile_subscriptions(None, table, str(place), **options)
         else:
             done = compile_subscriptions(self.spark, table, str(place), quiet=True, **options)
         refused = Counter((key_of(row["row"]), row["reason"]) for row in get_table(rejected))

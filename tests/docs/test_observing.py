@@ -6,7 +6,7 @@ import re
 
 from headgate.report.runs import charts, stream_charts
 from headgate.report.runs import page as run_pictures
-from headgate.spark.session.metrics import CATALOGUE
+from headgate.stream.metrics import CATALOGUE
 from tests.docs.fences import ROOT, fences
 from tests.docs.test_tutorial import run_python
 from tests.report.runs import PAGE, STREAM

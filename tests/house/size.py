@@ -6,14 +6,18 @@ python -m tests.house.size 8e2ad5d HEAD        prints the table of docs/benchmar
 from __future__ import annotations
 
 import ast
+import io
 import subprocess
 import sys
+import tarfile
 from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "src/headgate"
+COUNTED = ("src", "tests", "benchmarks")
+"""Where lines of code are counted."""
 KINDS = ("records", "rdf", "xml", "papers")
 """Rooms that may tell contents apart by name."""
 MEDIA_TYPES = "core/event.py"
@@ -71,17 +75,41 @@ def _names_content(node: ast.expr) -> bool:
     return name in {kind.upper() for kind in KINDS[:3]}
 
 
-def files_here() -> dict[str, str]:
-    """Read the package as it is."""
-    place = ROOT / SOURCE
+def lines_of_code(text: str) -> int:
+    r"""Count the lines that are not blank, a comment or in a docstring.
+
+    >>> lines_of_code("'''What it is.'''\n\n# why\nx = 1  # here\ny = 2\n")
+    2
+    """
+    docstrings: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            match node.body:
+                case [ast.Expr(value=ast.Constant(value=str())) as first, *_]:
+                    docstrings.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(line) and line[0] != "#" and number not in docstrings for number, line in lines)
+
+
+def code_of(files: dict[str, str]) -> int:
+    """Count the lines of code of all files."""
+    return sum(map(lines_of_code, files.values()))
+
+
+def files_here(folder: str = SOURCE) -> dict[str, str]:
+    """Read the files of a folder as they are, the package for a start."""
+    place = ROOT / folder
     return {file.relative_to(place).as_posix(): file.read_text("utf-8") for file in place.rglob("*.py")}
 
 
-def files_at(revision: str) -> dict[str, str]:
-    """Read the package as a commit has it."""
-    listed = _git("ls-tree", "-r", "--name-only", revision, SOURCE).split("\n")
-    paths = [path for path in listed if path.endswith(".py")]
-    return {path.removeprefix(f"{SOURCE}/"): _git("show", f"{revision}:{path}") for path in paths}
+def files_at(revision: str, folder: str = SOURCE) -> dict[str, str]:
+    """Read them as a commit has them."""
+    packed = subprocess.run(
+        ["git", "-C", str(ROOT), "archive", revision, folder], capture_output=True, check=True
+    ).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        found = {name: archive.extractfile(name) for name in archive.getnames() if name.endswith(".py")}
+        return {name.removeprefix(f"{folder}/"): file.read().decode() for name, file in found.items() if file}
 
 
 def _git(*args: str) -> str:
@@ -104,6 +132,9 @@ def main(revisions: list[str]) -> None:
     }
     for field, word in words.items():
         print(f"| {word} | {' | '.join(f'{getattr(size, field):,}' for size in sizes.values())} |")
+    for folder in COUNTED:
+        counts = [code_of(files_at(revision, folder)) for revision in revisions]
+        print(f"| lines of code of `{folder}` | {' | '.join(f'{count:,}' for count in counts)} |")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from headgate.errors import TableError
 from headgate.runtime.changes import Change
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
-from headgate.spark.nats.source import NatsChanges
-from headgate.spark.stream.settings import StreamSettings
-from headgate.spark.stream.sources import open_changes
+from headgate.stream.changes import open_changes
+from headgate.stream.nats import NatsChanges
+from headgate.stream.settings import StreamSettings
 from headgate.tables.contained import contained
 from tests.streaming.world import World, log_of
 

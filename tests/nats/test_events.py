@@ -10,7 +10,7 @@ import pytest
 from headgate.brokers.nats.reading import Message, as_row
 from headgate.core.event import Event
 from headgate.spark.nats.source import as_batch
-from headgate.spark.stream.reading import ReadSettings, read_given
+from headgate.stream.reading import ReadSettings, read_given
 
 if TYPE_CHECKING:
     from headgate.errors import EventError

@@ -10,9 +10,9 @@ import pytest
 
 from headgate.errors import MachineError, TableError
 from headgate.spark.stream import kafka
-from headgate.spark.stream import settings as topics
-from headgate.spark.stream.settings import StreamSettings
-from headgate.spark.stream.sources import SCHEMA
+from headgate.stream import settings as topics
+from headgate.stream.columns import DDL
+from headgate.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def test_rows_of_the_connector_become_events(spark: SparkSession) -> None:
         (b"k", b"<a/>", "t", 3, 9, at, 0, [("x", b"y")]),
     ]
     events = kafka.as_events(spark.createDataFrame(rows, schema))
-    assert events.schema.simpleString() == spark.createDataFrame([], SCHEMA).schema.simpleString()
+    assert events.schema.simpleString() == spark.createDataFrame([], DDL).schema.simpleString()
     found = [(bytes(row[0]), row[1], row[2], row[3]) for row in events.collect()]
     assert found == [
         (b"{}", None, "t/0/7", at),

@@ -14,8 +14,8 @@ import pytest
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import Stream
 from headgate.errors import HeadgateError
-from headgate.spark import nats
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream import nats
+from headgate.stream.settings import StreamSettings
 from tests.nats.server import Server
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headgate.brokers.nats.settings import NatsSettings, Template, covers, overlap, shown, token
 from headgate.errors import TableError
-from headgate.spark.nats import changes_of, events_of, matches_of
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.nats import changes_of, events_of, matches_of
+from headgate.stream.settings import StreamSettings
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 TOKENS = st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=4)

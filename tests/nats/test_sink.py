@@ -17,7 +17,7 @@ from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.errors import TableError
 from headgate.spark.nats import sink as module
 from headgate.spark.nats.sink import NatsSink
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from tests.seeds import NIGHTLY
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCRIPT = """
 import json, sys
 from headgate.spark.nats.sink import NatsSink
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 
 url, state, batch, note = sys.argv[1:]
 NatsSink(None, StreamSettings("", "", url, state)).commit(int(batch), json.loads(note))

@@ -13,9 +13,10 @@ from headgate.brokers.nats import reading
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.errors import HeadgateError, TableError
 from headgate.spark.nats import source
-from headgate.spark.nats.source import LEAST, NatsReader, Part, cut, read_stream
+from headgate.spark.nats.source import LEAST, NatsReader, NatsSource, Part, cut, read_stream
+from headgate.spark.service.source import ServiceLines
 from headgate.spark.session.session import spark_errors
-from headgate.spark.stream import sources
+from headgate.stream.columns import DDL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -246,7 +247,7 @@ def test_losses_at_the_end_of_a_range_are_told(server: Server, monkeypatch: pyte
 
 
 def test_columns_are_those_of_every_source() -> None:
-    assert (source.COLUMNS, source.SCHEMA) == (sources.COLUMNS, sources.SCHEMA)
+    assert NatsSource({}).schema() == ServiceLines({}).schema() == DDL
 
 
 def test_ranges_are_cut_into_parts() -> None:

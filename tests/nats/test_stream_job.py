@@ -18,7 +18,7 @@ from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import Stream
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

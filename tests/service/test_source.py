@@ -26,7 +26,7 @@ from headgate.local.small import why_stream
 from headgate.service.backup import back_up, restore
 from headgate.service.envelope import event_of, read_sent
 from headgate.service.storage.store import Store
-from headgate.spark.stream.reading import ReadSettings, read_given
+from headgate.stream.reading import ReadSettings, read_given
 from tests.seeds import examples
 from tests.streaming.world import World
 
@@ -244,7 +244,7 @@ def test_a_stream_reads_each_event_once(
 RUN = """
 import json, sys
 from headgate.local.stream import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 run_stream(StreamSettings(**json.loads(sys.argv[1])), quiet=True)
 """
 

@@ -14,7 +14,7 @@ if __name__ == "__main__":
     for name in (
         "tables.filter_rows",
         "spark.jobs.match.worker",
-        "spark.stream.worker",
+        "stream.worker",
     ):
         importlib.import_module(f"headgate.{name}")
     for kernel, signatures in known().items():

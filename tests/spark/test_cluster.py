@@ -40,7 +40,8 @@ QUICK = {
 }
 SCRIPT = """
 import json
-from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.jobs.compile import compile_subscriptions
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.listeners import listening
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
@@ -49,7 +50,8 @@ from tests.spark.test_cluster import MASTER, QUICK
 session = open_session(MASTER, settings=QUICK)
 with listening(session) as activity:
     session.range(0, 800, 1, 8).selectExpr("id % 3 AS k").groupBy("k").count().collect()
-compiled = compile_subscriptions(session, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl", quiet=True)
+runner = SparkRunner(session, quiet=True)
+compiled = compile_subscriptions(runner, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl")
 matched = match_events(
     session, "snapshot", "events.jsonl", "matches.jsonl", rejected="refused-events.jsonl", quiet=True
 )

@@ -21,10 +21,10 @@ from headgate.core.snapshot import digest_of
 from headgate.errors import SnapshotError, TableError
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import opened_as
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.match.match import match_events
 from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines, put_table
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

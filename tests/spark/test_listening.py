@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 from headgate.spark.session.listeners import SparkActivity, Stage, Task, listening, metering
-from headgate.spark.session.metrics import Metrics
+from headgate.stream.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

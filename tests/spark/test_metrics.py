@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headgate.errors import HeadgateError, MachineError, TableError
-from headgate.spark.session.metrics import BUCKETS, CATALOGUE, Metric, Metrics
+from headgate.stream.metrics import BUCKETS, CATALOGUE, Metric, Metrics
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from headgate.spark.jobs.backtest.backtest import backtest
 from headgate.spark.jobs.backtest.what_if import what_if
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
@@ -24,6 +23,7 @@ from tests.contract.frames import HOSTILE
 from tests.lanes import some
 from tests.seeds import NIGHTLY
 from tests.spark.files import get_lines, put, put_lines
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path

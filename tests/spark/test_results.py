@@ -17,7 +17,7 @@ from headgate.rdf.index import bindings
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import open_target
 from headgate.spark.jobs.match.worker import Task, retype
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.tables.frames.rows import ARRAYS, ROWS, FrameTask, both_frame, match_frame, refused_frame
 from headgate.tables.requests import check_match
 from tests.spark.files import get_lines, put_lines

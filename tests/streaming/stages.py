@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headgate import Engine, Event, Subscription
 from headgate.local.stream import run_stream
 from headgate.runtime.state import COMMITTED, PINNED, READY, State
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

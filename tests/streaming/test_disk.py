@@ -15,7 +15,7 @@ from headgate.core import machine
 from headgate.core.machine import disk_error, force_all, naming
 from headgate.errors import HeadgateError, MachineError
 from headgate.runtime.state import COMMITTED, READY, State
-from headgate.spark.stream.worker import _Part
+from headgate.stream.worker import _Part
 from tests.lanes import some
 from tests.streaming.killing import COMMAND, LEAN
 from tests.streaming.world import World
@@ -241,7 +241,7 @@ from importlib.machinery import PathFinder
 
 class Breaks(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name != "headgate.spark.stream.worker":
+        if name != "headgate.stream.worker":
             return None
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headgate.spark.stream.rows import KINDS
+from headgate.stream.rows import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "streaming.md"
 

@@ -17,12 +17,13 @@ from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
 from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.state import State
-from headgate.spark.stream import rows as told
-from headgate.spark.stream.batch import Batches, StreamEnd
-from headgate.spark.stream.opening import check_kind
-from headgate.spark.stream.reading import ReadSettings, read_given
-from headgate.spark.stream.rows import Survey
-from headgate.spark.stream.sources import COLUMNS, check_removed
+from headgate.stream import rows as told
+from headgate.stream.batch import Batches, StreamEnd
+from headgate.stream.columns import COLUMNS
+from headgate.stream.files import check_removed
+from headgate.stream.opening import check_kind
+from headgate.stream.reading import ReadSettings, read_given
+from headgate.stream.rows import Survey
 from tests.streaming.world import World, lines, log_of, move
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import pytest
 
 from headgate import Engine, Subscription
 from headgate.errors import EventError
-from headgate.spark.stream.csv_rows import CsvFile
 from headgate.spark.tables.tables import read_csv
+from headgate.stream.csv_rows import CsvFile
 from tests.streaming.world import PARQUET, World, move
 
 if TYPE_CHECKING:

@@ -73,7 +73,7 @@ def test_finished_files_go_where_they_shall(world: World, finished: str) -> None
 RUN = """
 import json, sys
 from headgate.local.stream import run_stream
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 run_stream(StreamSettings(**json.loads(sys.argv[1])), quiet=True)
 """
 

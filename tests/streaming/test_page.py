@@ -11,8 +11,8 @@ from headgate import Engine, Subscription
 from headgate.errors import HeadgateError
 from headgate.pipeline.run import stream_history as history
 from headgate.pipeline.run.stream_history import History, run_told
-from headgate.spark.stream.request import check_request
-from headgate.spark.stream.rows import KINDS
+from headgate.stream.request import check_request
+from headgate.stream.rows import KINDS
 from tests.streaming.world import World
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
@@ -56,7 +56,7 @@ def test_page(spark: SparkSession, tmp_path: Path, form: str) -> None:
 
 
 def _done(settings_batches: int) -> StreamResult:
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
     return StreamResult(settings_batches, 7, 9, 0, 0, 0, 0, 0, 0, 0, 3, 5, 60.0, None, "asked")
 

@@ -13,7 +13,7 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.core.versions.replacing import new_version
 from headgate.errors import HeadgateError
-from headgate.spark.stream.request import check_request
+from headgate.stream.request import check_request
 from headgate.tables.contained import contained
 from tests.streaming.world import PARQUET, State, World, move
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
 PATIENCE = 60.0
 

@@ -16,12 +16,13 @@ from headgate import Engine, Subscription
 from headgate.core.rooms import RECORDS
 from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
-from headgate.spark.stream.batch import Batches
-from headgate.spark.stream.reading import ReadSettings
-from headgate.spark.stream.reporting import StreamReporter
-from headgate.spark.stream.rows import match_schema
+from headgate.spark.stream.batch import SparkRows
 from headgate.spark.stream.sinks import open_sink
-from headgate.spark.stream.sources import SCHEMA
+from headgate.stream.batch import Batches
+from headgate.stream.columns import DDL
+from headgate.stream.reading import ReadSettings
+from headgate.stream.reporting import StreamReporter
+from headgate.stream.rows import match_schema
 from tests.lanes import some
 from tests.streaming.world import World, lines, log_of
 
@@ -71,7 +72,7 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
         telling = StreamReporter(settings, state.root, quiet=True)
         do = Batches(settings, state, subscriptions, sink, seen, reading, telling, numbered=numbered)
         for number, rows in enumerate(batches):
-            do(rows, number)
+            do(SparkRows(rows), number)
     finally:
         subscriptions.close()
 
@@ -92,7 +93,7 @@ def make(world: World, spark: SparkSession) -> list[DataFrame]:
         world.send(name, text)
         origin, now = str(world.events / name), dt.datetime(2026, 5, 10, tzinfo=dt.UTC)
         values = [(line.encode(), None, origin, now) for line in lines(text).splitlines()]
-        found.append(spark.createDataFrame(values, SCHEMA).coalesce(1 + batch % 2))
+        found.append(spark.createDataFrame(values, DDL).coalesce(1 + batch % 2))
     return found
 
 

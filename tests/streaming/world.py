@@ -22,8 +22,8 @@ from headgate.runtime.questions import SCORE
 from headgate.runtime.snapshots import Version, default_dialect, read_segment
 from headgate.runtime.state import State
 from headgate.spark.stream.run import run_stream
-from headgate.spark.stream.settings import JSONL, PARQUET, StreamSettings
-from headgate.spark.stream.sources import open_changes
+from headgate.stream.changes import open_changes
+from headgate.stream.settings import JSONL, PARQUET, StreamSettings
 
 if TYPE_CHECKING:
     import threading
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.runtime.questions import Top
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
 Row = dict[str, Any]
 Match = tuple[Any, ...]

@@ -295,7 +295,7 @@ def test_the_command_line(
     made: RankingWorkload,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.runner.TASK_NUMBERS", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "30", "--seed", "4", "--quiet", "--json", "--format"]
     ran = headgate("generate", "ranking", *command.split(), *sizes, form, "--output", tmp_path)

@@ -312,7 +312,7 @@ def test_the_command_line(
     form: str,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.runner.TASK_NUMBERS", 1)
     headgate = Command(monkeypatch, capsys)
     sizes = ["--subscriptions", "40", "--events", "3", "--seed", "4", "--quiet", "--json", "--format"]
     law = {"jsonl": "table-2", "parquet": "wan"}[form]

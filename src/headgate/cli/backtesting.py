@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,20 +14,21 @@ import click
 from headgate.cli.documents import feed_lines, refuse_options
 from headgate.cli.options import flag_of, options_of
 from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
+from headgate.contents.settings import PLAIN
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
 from headgate.tables.settings import Backtest, Compile, WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from headgate.backtest.effects import Effect
     from headgate.backtest.effects import WhatIf as Tried
     from headgate.backtest.one_filter import BacktestResult
     from headgate.core.settings import Setting
+    from headgate.jobs.runner import Runner
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.spark.session.session import Session
-    from headgate.tables.results import CompileResult
     from headgate.tables.settings import Where
 
 SHOWN = 10
@@ -125,24 +125,22 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
 
 def _check_records(asked: Backtest, content: str) -> None:
     """Refuse what cannot be asked of records."""
-    from headgate.contents.kind import FilterSettings
     from headgate.contents.registry import kind_of
     from headgate.tables.requests import check_backtest
 
     check_backtest(asked.events, asked.output)
-    wanted = FilterSettings(asked.written_in, **asked.said)
+    wanted = asked.filter_settings(asked.dialect)
     kind_of(content).check_filter(asked.filter, asked.written_in, wanted)
 
 
 def _check_documents(asked: Backtest, content: str) -> None:
     """Refuse what cannot be asked of RDF or XML."""
-    from headgate.contents.kind import FilterSettings
     from headgate.contents.registry import room_of_content
     from headgate.tables.requests import check_backtest_documents, check_taxonomy
 
     check_backtest_documents(asked.events, asked.output, content, asked.format)
     check_taxonomy(asked.taxonomy)
-    wanted = FilterSettings(asked.written_in, namespaces=asked.namespaces or None, unindexed=asked.unindexed)
+    wanted = asked.filter_settings(asked.dialect)
     room_of_content(content, wanted).clauses(asked.filter, asked.written_in)
 
 
@@ -174,17 +172,17 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
         said: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
 
         def here() -> Tried:
-            from headgate.local.compile import compile_subscriptions
+            from headgate.local.runner import LocalRunner
             from headgate.local.what_if import what_if
 
-            _compile(compile_subscriptions, asked, compiled, taxonomy, folder, quiet=quiet)
+            _compile(LocalRunner(quiet), asked, compiled, taxonomy, folder)
             return what_if(asked.question(made), quiet=quiet, **said)
 
         def on_spark(spark: Session) -> Tried:
             from headgate.spark.jobs.backtest.what_if import what_if
-            from headgate.spark.jobs.compile.compile import compile_subscriptions
+            from headgate.spark.runner import SparkRunner
 
-            _compile(partial(compile_subscriptions, spark), asked, compiled, taxonomy, folder, quiet=quiet)
+            _compile(SparkRunner(spark, quiet), asked, compiled, taxonomy, folder)
             return what_if(spark, asked.question(made), quiet=quiet, **said)
 
         done = run_job(where, large, here, on_spark, quiet=quiet)
@@ -217,13 +215,11 @@ def _check_snapshot(snapshot: str, compiled: Compile) -> None:
 
     for option, given in (
         ("--dialect", compiled.dialect),
-        ("--taxonomy", compiled.taxonomy or None),
+        ("--taxonomy", compiled.taxonomy),
         ("--coerce and --injective", compiled.options),
-        ("--namespace", compiled.namespaces or None),
-        ("--unindexed", compiled.unindexed),
-        *((f"--{name}", value) for name, value in compiled.said.items()),
+        *((each.flag, getattr(compiled, name)) for name, each in PLAIN.items()),
     ):
-        if given is not None:
+        if given:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
     refuse_options(content_at(located(snapshot)))
 
@@ -241,19 +237,15 @@ def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:
 
 
 def _compile(
-    run: Callable[..., CompileResult],
-    asked: WhatIf,
-    compiled: Compile,
-    taxonomy: Taxonomy | None,
-    folder: str,
-    *,
-    quiet: bool,
+    runner: Runner, asked: WhatIf, compiled: Compile, taxonomy: Taxonomy | None, folder: str
 ) -> None:
     """Compile the table that was named, if no snapshot was."""
     if asked.subscriptions is None:
         return
     said = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": str(Path(folder) / "refused.jsonl")}
-    done = run(asked.subscriptions, str(Path(folder) / "snapshot"), **said, quiet=quiet)
+    from headgate.jobs.compile import compile_subscriptions
+
+    done = compile_subscriptions(runner, asked.subscriptions, str(Path(folder) / "snapshot"), **said)
     if done.rejected:
         click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
 

@@ -23,7 +23,7 @@ from headgate.cli.shell import (
     where_options,
 )
 from headgate.pipeline.run.request import Run
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import Outcome
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
     from headgate.tables.settings import Where
 
 
@@ -57,7 +57,7 @@ def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -
     """
     from headgate.brokers.nats.settings import shown
     from headgate.local.small import why_stream
-    from headgate.spark.stream.request import check_request
+    from headgate.stream.request import check_request
 
     check_request(asked)
     large = why_stream(asked)

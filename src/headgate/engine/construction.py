@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import (
     contents_of,
     is_content,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import ContentRoom
     from headgate.engine.backend import Backend
     from headgate.graph.model import Edge, Node
@@ -39,13 +39,7 @@ class Parts(NamedTuple):
 
     nodes: Sequence[Node] | None
     edges: Sequence[Edge]
-    taxonomy: Any = None
-    options: Any = None
-    namespaces: Any = None
-    unindexed: str | None = None
-    nulls: str | None = None
-    names: str | None = None
-    dots: str | None = None
+    wanted: FilterSettings
 
     @property
     def filtered(self) -> list[Node | Edge]:
@@ -145,21 +139,12 @@ def _room(subscriptions: Iterable[Subscription | Node | Edge], parts: Parts) -> 
     filtered = (*subscriptions, *parts.filtered)
     dialects = {each.dialect for each in filtered if each.filter is not None}
     content = contents_of(dialects)
-    wanted = FilterSettings(
-        taxonomy=parts.taxonomy,
-        options=parts.options,
-        namespaces=parts.namespaces,
-        unindexed=parts.unindexed,
-        nulls=parts.nulls,
-        names=parts.names,
-        dots=parts.dots,
-    )
-    wrong = strange(kind_of(content), wanted)
+    wrong = strange(kind_of(content), parts.wanted)
     if wrong is None:
-        return room_of_content(content, wanted)
+        return room_of_content(content, parts.wanted)
     owners, settings = wrong
     if content is None:
-        return owners[0].room(wanted)
+        return owners[0].room(parts.wanted)
     raise SubscriptionError(
         f"{settings} are for filters of {titles_of(owners)}, and these are {quoted(sorted(dialects))}: leave "
         "them out, or give the filters their dialect"

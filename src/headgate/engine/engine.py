@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.contents.kind import FilterSettings
 from headgate.core.arguments import source_of
 from headgate.core.snapshot import digest_of
 from headgate.core.versions.locating import Located, located, opened_at, title_of
@@ -142,9 +143,16 @@ class Engine(Queries, Updates):
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
-        parts = construction.Parts(
-            places, joined, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        wanted = FilterSettings(
+            taxonomy=taxonomy,
+            options=options,
+            namespaces=namespaces,
+            unindexed=unindexed,
+            nulls=nulls,
+            names=names,
+            dots=dots,
         )
+        parts = construction.Parts(places, joined, wanted)
         given = [each for each in rows if not isinstance(each, RefusedSubscription)]
         try:
             return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())

@@ -6,10 +6,10 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.ranks import EXACT, Best
 from headgate.core.subscription import Subscription
 from headgate.engine.backend import Backend
 from headgate.errors import EventError
-from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

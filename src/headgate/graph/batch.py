@@ -13,7 +13,7 @@ from headgate.contents.portions import Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
-from headgate.core.omission import Omission, renaming
+from headgate.core.omission import by_row, renaming
 from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.path_cost import DEFAULT_PATH_COST, TIMES, PathCost
@@ -84,11 +84,6 @@ def entries(view: View, events: Events) -> NDArray[np.int32]:
     for row in np.flatnonzero(found < 0)[:1].tolist():
         view.source(events[row])
     return found
-
-
-def by_row(ids: Column, begin: int) -> Callable[[Omission], Omission]:
-    """Give events that are told by their rows, counted from `begin`, their ids."""
-    return lambda found: found._replace(event=ids[begin + int(found.event or 0)].as_py())
 
 
 def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -> Iterator[Matches]:

@@ -18,9 +18,7 @@ from headgate.core.id_types import are_whole
 from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, fold, same_name, top_names
 from headgate.errors import EventError, TableError
 from headgate.local.json_columns import columns_of
-from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
-from headgate.tables.choosing import SAMPLE
 from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
     CONTENT,
@@ -70,10 +68,10 @@ from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from headgate.contents.kind import Kind
     from headgate.core.values import Path as Attribute
-    from headgate.records.events.columns import Columns
     from headgate.runtime.targets import Sources, Target
 
 Refused = list[tuple[str, str]]
@@ -99,16 +97,6 @@ class EventTable:
     def count(self) -> int:
         """Count the events."""
         return sum(len(each.events) for each in self.rows)
-
-
-def read_sample(path: str) -> Columns:
-    """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
-    form = check_input(path)
-    if form is Format.JSONL:
-        found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
-        return GivenColumns([event for event in found if isinstance(event, Event)])
-    table = read_columns(path).slice(0, SAMPLE).combine_chunks()
-    return BatchColumns(_one_batch(table))
 
 
 def first_events(
@@ -359,7 +347,7 @@ def read_documents(
     records = kind.rows and form is Format.JSONL
     reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
-        read = list(read_files(_files(path, kind), reading))
+        read = list(read_files(file_rows(table_files(path), kind), reading))
     else:
         read = list(read_document_rows(read_lines(path, ID, "data"), reading))
     tally = dict.fromkeys(TALLY, 0)
@@ -371,14 +359,14 @@ def read_documents(
         refused += [(row or "", reason) for row, reason in pairs if reason is not None]
     whole = form is Format.CSV and tally[WHOLE_TEXTS] == tally[TEXTS]
     id_type = "long" if whole or not tally[TEXTS] else "string"
-    events = tuple(_parsed(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
+    events = tuple(parsed_events(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
     rows = list(read_rows(events, DOCUMENTS, content))
     assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
     return EventTable(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
 
 
-def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
+def parsed_events(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     """Take the events of what was read, with ids of one type."""
     kept = batch.filter(batch[PARSED].is_valid())
     pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
@@ -389,8 +377,9 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
 
 
-def _files(path: str, kind: Kind) -> Iterator[pa.RecordBatch]:
-    for file in table_files(path):
+def file_rows(files: Iterable[Path], kind: Kind) -> Iterator[pa.RecordBatch]:
+    """Read files of documents as rows."""
+    for file in files:
         size = file.stat().st_size
         content = file.read_bytes() if 0 < size <= kind.most else None
         columns: list[Any] = [

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from headgate.client.batches import as_lines
 from headgate.client.log import EventLog, Position
 from headgate.local.checkpoint import PositionNotes
-from headgate.spark.service import events_of
-from headgate.spark.stream.worker import match_part
+from headgate.stream.service import events_of
+from headgate.stream.worker import match_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from headgate.spark.stream.opening import OpenStream
-    from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.worker import Task
+    from headgate.stream.opening import OpenStream
+    from headgate.stream.settings import StreamSettings
+    from headgate.stream.worker import Task
 
 
 class LogBatches:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from headgate.client.log import EventLog, Position
 from headgate.local.checkpoint import Checkpoint, FoundFile, PositionNotes
-from headgate.spark.service import events_of
-from headgate.spark.stream.settings import SERVICE, is_broker
+from headgate.stream.service import events_of
+from headgate.stream.settings import SERVICE, is_broker
 from headgate.tables.packed import GROWTH, codec_of, size_of
 from headgate.tables.places import is_hidden, is_remote, local, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
 BYTES = 16 << 20
 """What tables may have together, on disk."""

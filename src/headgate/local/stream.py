@@ -17,27 +17,23 @@ import pyarrow as pa
 from headgate.local.checkpoint import Checkpoint, FoundFile
 from headgate.local.log_stream import LogBatches
 from headgate.local.small import new_files, unable_to_stream
-from headgate.spark.stream.failing import one_line
-from headgate.spark.stream.opening import opened
-from headgate.spark.stream.request import check_request
-from headgate.spark.stream.settings import ARCHIVE, DELETE, SERVICE
-from headgate.spark.stream.sinks import FileSink
-from headgate.spark.stream.sources import COLUMNS
-from headgate.spark.stream.worker import match_part
+from headgate.stream.columns import SCHEMA
+from headgate.stream.failing import one_line
+from headgate.stream.opening import opened
+from headgate.stream.request import check_request
+from headgate.stream.settings import ARCHIVE, DELETE, SERVICE
+from headgate.stream.sinks import FileSink
+from headgate.stream.worker import match_part
 from headgate.tables.places import UnsureError
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from headgate.spark.stream.opening import OpenStream
-    from headgate.spark.stream.reporting import History, StreamReporter, StreamResult
-    from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.worker import Task
-
-_KINDS: tuple[pa.DataType, ...] = (pa.binary(), pa.string(), pa.string(), pa.timestamp("us", "UTC"))
-SCHEMA = pa.schema(dict(zip(COLUMNS, _KINDS, strict=True)))
-"""The columns of a source, as Spark hands them to workers."""
+    from headgate.stream.opening import OpenStream
+    from headgate.stream.reporting import History, StreamReporter, StreamResult
+    from headgate.stream.settings import StreamSettings
+    from headgate.stream.worker import Task
 
 
 def run_stream(
@@ -47,7 +43,7 @@ def run_stream(
     quiet: bool = False,
     history: History | None = None,
 ) -> StreamResult:
-    """Match the files that are there, as `spark.stream.run_stream` does with `once`.
+    """Match the files that are there, as that of Spark does with `once`.
 
     Run again with the same state, it goes on where it ended, also if the process was killed; so does Spark.
     """

@@ -46,14 +46,7 @@ class Rdf(Kind):
         ".atom": ATOM,
     }
     settings = frozenset({"taxonomy", "options", "unindexed"})
-    options = {  # noqa: RUF012 -- never changed
-        "item": "--item",
-        "bindings": "--bindings",
-        "taxonomies": "--taxonomy",
-        "coerce": "--coerce",
-        "injective": "--injective",
-        "unindexed": "--unindexed",
-    }
+    options = ("--item", "--bindings", "--taxonomy", "--coerce", "--injective")
     results = "bindings"
 
     def room(self, wanted: FilterSettings | None = None) -> RdfRoom:
@@ -187,10 +180,6 @@ def _options(wanted: FilterSettings) -> Options | None:
     """Return what is said of filters, with how many are taken that nothing is indexed of."""
     from headgate.rdf.language.model import UNINDEXED, Options
 
-    if wanted.unindexed not in (None, "refuse", "allow"):
-        raise SubscriptionError(
-            f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
-        )
     given: Options | None = wanted.options
     if wanted.unindexed != "allow":
         return given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, in_order
+from headgate.contents.settings import NAMES
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import FOREIGN, LABELS, SQL
 
@@ -30,8 +31,7 @@ class Records(Kind):
     name = RECORDS
     title = "records"
     dialects = (SQL, LABELS, *FOREIGN)
-    settings = frozenset({"schema", "sample", "nulls", "names", "dots"})
-    options = {"nulls": "--nulls", "names": "--names", "dots": "--dots"}  # noqa: RUF012 -- never changed
+    settings = frozenset({"schema", "sample", *NAMES})
 
     def plain(self, text: str) -> str:
         """Return a filter without the marks of its names."""

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.event import SOURCE
+from headgate.core.ranks import EXACT
 from headgate.engine.engine import Engine
-from headgate.ranking.model import EXACT
 from headgate.runtime.operations import AddEdge, AddNode, RemoveEdge, RemoveNode, SetFilter
 
 if TYPE_CHECKING:

@@ -40,6 +40,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 LINES = pa.schema(_TYPES)
 """What workers get of a table: its place and a line of JSON; of a line of CSV that is broken, that."""
+SAMPLE = 4096
+"""Events of a sample that are looked at: the first of the table."""
 TOGETHER = 10_000
 """Rows in a batch, at most; as many as Spark hands to workers."""
 
@@ -77,8 +79,13 @@ def _lines(path: str, files: list[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def json_lines(file: Path) -> list[bytes]:
-    """Take a file of JSON lines apart; a byte order mark at its start is left out."""
-    lines = _ENDS.split(read_file(file).removeprefix(_MARK))
+    """Take a file of JSON lines apart."""
+    return split_lines(read_file(file))
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Take JSON lines apart; a byte order mark at their start is left out."""
+    lines = _ENDS.split(data.removeprefix(_MARK))
     return lines if lines[-1] else lines[:-1]
 
 

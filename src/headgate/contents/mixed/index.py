@@ -285,7 +285,7 @@ class MixedIndex(Asks):
                 for portion in member.content.ask(group.events, own, most):
                     yield portion.moved(begin)
             else:
-                yield self._merged(asked, own)._replace(begin=begin, end=end)
+                yield self._merged(asked, own)._replace(begin=0, end=end - begin).moved(begin)
 
     def _places(self, group: _Group, identities: Column) -> Sequence[int]:
         first: Any = identities[group.rows[0].as_py()].as_py()

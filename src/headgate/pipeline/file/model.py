@@ -12,7 +12,7 @@ from headgate.workloads.settings import GRAPHS
 if TYPE_CHECKING:
     from headgate.pipeline.file import settings as given
     from headgate.plan.settings import Plan
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
     from headgate.tables.settings import Compile, Where
     from headgate.workloads.settings import Generate
 

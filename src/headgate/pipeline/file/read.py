@@ -18,7 +18,7 @@ from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import together
 from headgate.plan.settings import Plan
-from headgate.spark.stream.settings import ARCHIVE, StreamSettings, is_broker
+from headgate.stream.settings import ARCHIVE, StreamSettings, is_broker
 from headgate.tables.places import beside
 from headgate.tables.settings import Compile, Where
 from headgate.workloads.settings import Generate
@@ -203,9 +203,7 @@ def _pipeline(file: Path, about: given.About, one: dict[str, Raw], many: dict[st
         "subscriptions.taxonomy": compiled.taxonomy,
         "subscriptions.coerce": compiled.coerce,
         "subscriptions.injective": compiled.injective,
-        "subscriptions.namespaces": compiled.namespaces,
-        "subscriptions.unindexed": compiled.unindexed,
-        **{f"subscriptions.{name}": value for name, value in compiled.said.items()},
+        **{f"subscriptions.{name}": value for name, value in compiled.plain.items()},
     }
 
     def ask(request: type[Any], values: Raw) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.contents.settings import INPUT, OUTPUT
 from headgate.core.settings import setting, settings_of
 from headgate.plan.settings import Plan
-from headgate.spark.stream.settings import StreamSettings
+from headgate.stream.settings import StreamSettings
 from headgate.tables import settings as asked
 from headgate.workloads.settings import Generate
 

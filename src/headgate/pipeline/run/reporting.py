@@ -236,7 +236,7 @@ def steps_told(run: FinishedRun) -> list[Step]:
 
 def write_metrics(run: FinishedRun, place: Path) -> None:
     """Write counts and times for Prometheus; counts are those of the first matches, as on the page."""
-    from headgate.spark.session.metrics import Metrics
+    from headgate.stream.metrics import Metrics
 
     metrics = Metrics()
     for each in run.steps:

@@ -24,7 +24,7 @@ from headgate.pipeline.run.work import Job, work
 from headgate.report.runs import page as run_page
 from headgate.runtime.progress import step as shown
 from headgate.spark.session.java import need_spark
-from headgate.spark.stream.request import check_request
+from headgate.stream.request import check_request
 from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.report.runs.model import RunPage
     from headgate.spark.session.listeners import SparkActivity
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.reporting import StreamResult
+    from headgate.stream.reporting import StreamResult
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from headgate.report.runs.model import (
 )
 from headgate.runtime.parts import Staged, final_name
 from headgate.spark.session.java import find_java
-from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
+from headgate.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
 
 if TYPE_CHECKING:
     import threading
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from headgate.runtime.state import Record
     from headgate.spark.session.session import Session
-    from headgate.spark.stream.reporting import StreamResult
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.reporting import StreamResult
+    from headgate.stream.settings import StreamSettings
 
 MOST = 10_000
 """Batches that are drawn, the last ones: a stream may run for months."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from headgate.contents.live import LiveState
 from headgate.contents.portions import lists_of
+from headgate.core.ranks import EXACT
 from headgate.core.snapshot import manifest_of
 from headgate.core.versions.current import at_current
 from headgate.core.versions.replacing import new_version
@@ -27,7 +28,6 @@ from headgate.engine.inputs import FEEDS, ids_of
 from headgate.engine.refusals import COLLECT, RAISE
 from headgate.errors import EventError, GraphError, HeadgateError, SnapshotError, SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS
-from headgate.ranking.model import EXACT
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.operations import Put, Unsubscribe
 from headgate.runtime.pieces import Piece
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from headgate.contents.live import FrozenBase
     from headgate.contents.portions import Portion
     from headgate.core.event import Event, Id
+    from headgate.core.ranks import Best
     from headgate.graph.ranked.ranked import RankedMatch
-    from headgate.ranking.model import Best
     from headgate.runtime.operations import Change
     from headgate.service.tenant.contents import Contents
     from headgate.service.tenant.names import Names

@@ -30,8 +30,8 @@ from headgate.runtime.state import PINNED, STAGE, State
 from headgate.runtime.targets import open_target
 from headgate.spark.frames.columns import EventColumns, renamed
 from headgate.spark.frames.match import EventFrame
-from headgate.spark.stream.settings import NATS, PARQUET
-from headgate.spark.stream.sources import open_changes
+from headgate.stream.changes import open_changes
+from headgate.stream.settings import NATS, PARQUET
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.rows import ROWS
 from headgate.tables.places import check_here

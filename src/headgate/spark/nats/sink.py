@@ -19,15 +19,14 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import functions as sf
 
-from headgate.brokers.nats.connection import ANSWER, GREETING
 from headgate.brokers.nats.reading import Range
-from headgate.brokers.nats.settings import FAIL, Template, covers
+from headgate.brokers.nats.settings import FAIL, Template
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.core.machine import cores, force, force_all, naming
 from headgate.errors import TableError
 from headgate.runtime.notes import damaged
-from headgate.spark.nats import matches_of
 from headgate.spark.session.session import spark_errors
+from headgate.stream.nats import DEFAULT, check_patience, check_stream, matches_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,10 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.brokers.nats.settings import NatsSettings
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
-DEFAULT = "matches"
-"""The subject, unless one is given."""
 BATCH = "Headgate-Batch"
 TYPE, JSON = "Content-Type", "application/json"
 
@@ -50,7 +47,7 @@ _ROWS = 5_000
 
 
 class NatsSink:
-    """A sink after the protocol of `headgate.spark.stream.sinks`."""
+    """A sink after the protocol of `headgate.stream.sinks`."""
 
     def __init__(self, session: SparkSession, settings: StreamSettings) -> None:
         self._session = session
@@ -200,33 +197,3 @@ def _mark(file: Path) -> None:
         file.touch()
         force(file)
         force(file.parent)
-
-
-def check_patience(settings: NatsSettings) -> None:
-    """Refuse to publish again, after a lost connection, when the server may have forgotten the ids."""
-    latest = settings.patience + ANSWER + GREETING * len(settings.servers)
-    # Without patience nothing is published again.
-    if settings.patience and latest > settings.window:
-        raise TableError(
-            f"{settings.place}: with patience={settings.patience:g} a message may be published again "
-            f"{latest:g} s later, and window is {settings.window:g} s: lengthen window, or shorten patience"
-        )
-
-
-def check_stream(stream: Stream, template: Template) -> None:
-    """Make sure that there is a stream that takes all matches and knows their ids for long enough."""
-    settings, state = stream.settings, stream.look()
-    if state is None:
-        if settings.create:
-            stream.create(template.pattern)
-        state = stream.state()
-    if not any(covers(subject, template.pattern) for subject in state.subjects):
-        raise TableError(
-            f"{settings.place}: the stream takes {', '.join(state.subjects) or 'no subjects'}, and matches "
-            f"go to {template.text}: set subject, or add it to the stream's"
-        )
-    if state.window < settings.window:
-        raise TableError(
-            f"{settings.place}: the stream knows message ids for {state.window:g} s, and {settings.window:g} "
-            f"are wanted: lengthen its duplicate window, or set window={state.window:g}"
-        )

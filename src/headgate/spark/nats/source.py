@@ -5,10 +5,6 @@ was made anew has other messages under the same numbers. Within one they never c
 two offsets can be read again and again, and Spark's checkpoint alone says what was done: nothing is
 acknowledged at the server. Numbers whose messages are gone are gaps; the offset counts them, so they stand
 in every progress report of the query.
-
-Changes of subscriptions come from such a stream, too: a message is a change, a position is a sequence number.
-Behind the number stands when the NATS stream was made: one that was made anew has other messages under the
-same numbers. Positions of earlier versions lack it.
 """
 
 from __future__ import annotations
@@ -33,8 +29,7 @@ from headgate.brokers.nats.settings import FAIL, FIRST, NEW, NatsSettings
 from headgate.brokers.nats.stream import Loss, State, Stream
 from headgate.core.machine import cores
 from headgate.errors import TableError
-from headgate.runtime.changes import Change
-from headgate.spark.nats import changes_of
+from headgate.stream.columns import DDL, SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,87 +39,12 @@ if TYPE_CHECKING:
 
     from headgate.brokers.nats.reading import Message
     from headgate.brokers.nats.stream import State
-    from headgate.runtime.changes import ChangeSettings
-    from headgate.spark.stream.settings import StreamSettings
-
-
-_START_AGAIN = "compile all subscriptions again and start again with another state directory"
-
-
-class NatsChanges:
-    """A source of changes after the protocol of `headgate.runtime.changes`."""
-
-    source = "nats"
-
-    def __init__(self, settings: ChangeSettings) -> None:
-        self._settings = changes_of(settings)
-        self._stream = Stream(self._settings)
-        self._losses: list[Change] = []
-
-    def since(self, position: str | None) -> tuple[list[Change], str | None]:
-        """List the changes after a position, at most `max_rows`, and the position after them.
-
-        In place of those that are lost comes a line that says so, which is no change and will be refused.
-        """
-        self._losses = []
-        state = self._stream.state()
-        number, _, created = (position or "").partition(" ")
-        at = int(number) if number else self._begin(state)
-        self._check(state, at, created or state.created)
-        stop = min(state.end, max(at, state.first) + self._settings.max_rows)
-        if stop <= at:
-            return [], position or f"{at} {state.created}"
-        wanted = Range(max(at, state.first), stop, self._settings.subject)
-        found = [
-            Change(one.data, f"{one.subject} {one.sequence}")
-            for part in self._stream.watched(wanted, state.created, self._lost)
-            for one in part
-        ]
-        return self._losses + found, f"{stop} {state.created}"
-
-    def close(self) -> None:
-        """Hang up."""
-        self._stream.close()
-
-    def _begin(self, state: State) -> int:
-        start = self._settings.start
-        return {FIRST: state.first, NEW: state.end}.get(start) or int(start)
-
-    def _check(self, state: State, at: int, created: str) -> None:
-        place = self._settings.place
-        if created != state.created:
-            raise TableError(
-                f"{place}: the stream of changes was created again at {state.created}, and {at} is the next "
-                f"of the one made at {created}: {_START_AGAIN}"
-            )
-        if at > state.end and self._settings.start != str(at):
-            raise TableError(
-                f"{place}: the stream of changes ends before {state.end}, and {at} is the next: it was "
-                f"created again, so {_START_AGAIN}"
-            )
-        if at < state.first:
-            self._lost(Loss(at, state.first, state.first - at))
-
-    def _lost(self, loss: Loss) -> None:
-        if self._settings.on_loss == FAIL:
-            raise TableError(
-                f"{self._settings.place}: the stream of changes begins at {loss.first}, and {loss.at} is the "
-                f"next: {loss.most:,} changes were purged or expired unread; compile all subscriptions "
-                "again, or set on_loss=go-on"
-            )
-        # Numbers, not changes: some of them may have been of other subjects.
-        said = f"sequence numbers {loss.at:,} to {loss.first - 1:,} were purged or expired unread"
-        self._losses.append(Change(said.encode(), f"{self._settings.stream} {loss.at}"))
+    from headgate.stream.settings import StreamSettings
 
 
 NAME = "headgate-nats"
 URL = "url"
 """The one option; Spark hides options of this name from plans and logs."""
-
-# Those of every source of events; not imported, since every process that Spark starts for a source would then
-# load the content rooms with it.
-COLUMNS = ("value", "content_type", "origin", "arrived")
-SCHEMA = "value binary, content_type string, origin string, arrived timestamp"
 
 NEXT, MISSING, CREATED = "sequence", "missing", "created"
 """The fields of an offset: the next sequence number, how many before it were gone, and when the stream was
@@ -141,7 +61,7 @@ _LOG = logging.getLogger(__name__)
 
 def read_nats(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """Read the stream that `settings.events` names."""
-    from headgate.spark.nats import events_of
+    from headgate.stream.nats import events_of
 
     return read_stream(session, events_of(settings))
 
@@ -178,7 +98,7 @@ class NatsSource(DataSource):
 
     def schema(self) -> str:
         """Return the columns that every source of events has."""
-        return SCHEMA
+        return DDL
 
     def streamReader(self, schema: StructType) -> NatsReader:  # noqa: ARG002, N802
         """Return the reader."""
@@ -330,4 +250,4 @@ def as_batch(messages: Sequence[Message]) -> pa.RecordBatch:
         pa.array(origins, pa.string()),
         times.cast(pa.timestamp("us", "UTC")),
     ]
-    return pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

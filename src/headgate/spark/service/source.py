@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from headgate.client.model import KeptEvent
     from headgate.spark.service.stream import LogStream
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
     Convert = Callable[[Sequence[KeptEvent]], pa.RecordBatch]
 
@@ -70,7 +70,7 @@ def read_service(session: SparkSession, settings: LogSettings) -> DataFrame:
 
 def read_events(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """Read the log that `settings.events` names."""
-    from headgate.spark.service import events_of
+    from headgate.stream.service import events_of
 
     return read_service(session, events_of(settings))
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         StreamingQueryProgress,
     )
 
-    from headgate.spark.session.metrics import Metrics
+    from headgate.stream.metrics import Metrics
 
 
 _NS = 1e9

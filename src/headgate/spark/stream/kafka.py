@@ -20,15 +20,15 @@ from pyspark.sql import functions as sf
 from headgate.core.machine import force, force_all
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
-from headgate.spark.stream.settings import Topic
-from headgate.spark.stream.sources import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.settings import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
 FORMAT = "kafka"
 PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"

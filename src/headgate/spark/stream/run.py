@@ -19,23 +19,24 @@ from headgate.spark.session.listeners import metering
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import UNLISTED, own_session
 from headgate.spark.stream import sources
-from headgate.spark.stream.failing import one_line
-from headgate.spark.stream.opening import opened
-from headgate.spark.stream.request import check_request
+from headgate.spark.stream.batch import SparkRows
 from headgate.spark.stream.sinks import open_sink
+from headgate.stream.failing import one_line
+from headgate.stream.opening import opened
+from headgate.stream.request import check_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from headgate.spark.stream.batch import Batches
-    from headgate.spark.stream.opening import OpenStream
-    from headgate.spark.stream.reporting import History, StreamReporter, StreamResult
-    from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.sinks import FileSink, Sink
+    from headgate.stream.batch import Batches
+    from headgate.stream.opening import OpenStream
+    from headgate.stream.reporting import History, StreamReporter, StreamResult
+    from headgate.stream.settings import StreamSettings
+    from headgate.stream.sinks import FileSink, Sink
 
 _PACKAGE = "org.apache.spark.sql.execution.streaming" + (
     "" if pyspark.__version__.startswith("4.0") else ".checkpointing"
@@ -83,7 +84,11 @@ def run_stream(
 def _started(session: SparkSession, settings: StreamSettings, stream: OpenStream) -> StreamingQuery:
     rows = sources.read(session, settings)
     place = f"file://{stream.state.spark}"
-    writer = rows.writeStream.foreachBatch(stream.batches).option("checkpointLocation", place)
+
+    def batch(given: DataFrame, number: int) -> None:
+        stream.batches(SparkRows(given), number)
+
+    writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", place)
     if settings.once:
         writer = writer.trigger(availableNow=True)
     else:

@@ -1,33 +1,25 @@
-"""Where events come from: whatever it is, rows of four columns.
+"""Where events of a stream on Spark come from: streaming DataFrames of the columns of `stream/columns.py`.
 
-    value         binary      one JSON line or one document; null for a file, which workers open themselves
-    content_type  string      what `value` is: a media type, or null for a JSON line
-    origin        string      the file or the subject, for messages; the id of a document that has no other
-    arrived       timestamp   when the source got it
-
-A source is a function `read(session, settings) -> DataFrame` that gives a streaming DataFrame of these. That
-of folders is here: the driver lists files, workers read them. A file must be moved into the folder whole:
-written elsewhere, or under a name that begins with `.` or `_`, and then renamed. One that is written in place
-may be read half.
+A source is a function `read(session, settings) -> DataFrame`. That of folders is here: the driver lists
+files, workers read them. A file must be moved into the folder whole: written elsewhere, or under a name that
+begins with `.` or `_`, and then renamed. One that is written in place may be read half.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.errors import TableError
-from headgate.spark.stream.settings import ARCHIVE, DELETE, KAFKA, KEEP, NATS, SERVICE
-from headgate.tables.places import for_reading, leads_out
+from pyspark.sql import functions as sf
+
+from headgate.stream.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.settings import ARCHIVE, DELETE, KAFKA, NATS, SERVICE
+from headgate.tables.places import for_reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.runtime.changes import Changes, ChangeSettings
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
 
 _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
@@ -35,8 +27,6 @@ _SCHEMA = "path string, modificationTime timestamp, length long, content binary"
 
 def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """List files as they come. Their content is not read here: `value` is null, and workers open `origin`."""
-    from pyspark.sql import functions as sf
-
     options: dict[str, str] = {
         "recursiveFileLookup": "true",
         # By default files that look old beside others are passed over without a word.
@@ -61,36 +51,6 @@ def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:
     )
 
 
-def with_empty(rows: DataFrame, paths: Iterable[str]) -> DataFrame:
-    """Add the files of a batch without a byte: Spark leaves them out, and workers say what each is."""
-    empty = []
-    for path in paths:
-        try:
-            about = Path(path).stat()
-        except FileNotFoundError:
-            # As Spark does with what is gone.
-            continue
-        if not about.st_size:
-            empty.append((None, None, path, dt.datetime.fromtimestamp(about.st_mtime, dt.UTC)))
-    return rows.union(rows.sparkSession.createDataFrame(empty, SCHEMA)) if empty else rows
-
-
-def check_removed(paths: Iterable[str], settings: StreamSettings) -> None:
-    """Refuse files behind a link to a folder elsewhere, if Spark would remove them when the batch is done."""
-    if settings.finished == KEEP:
-        return
-    for folder in sorted({Path(path).parent for path in paths}):
-        if leads_out(folder, settings.events):
-            raise TableError(
-                f"{folder} lies behind a link that leads out of {settings.events}, and finished is "
-                f"{settings.finished!r}: remove the link, so that nothing is removed there"
-            )
-
-
-VALUE, CONTENT_TYPE, ORIGIN, ARRIVED = COLUMNS = ("value", "content_type", "origin", "arrived")
-SCHEMA = f"{VALUE} binary, {CONTENT_TYPE} string, {ORIGIN} string, {ARRIVED} timestamp"
-
-
 def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """Open the source that the settings name."""
     if settings.events.startswith(NATS):
@@ -107,17 +67,3 @@ def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
         return read_events(session, settings)
 
     return read_files(session, settings)
-
-
-def open_changes(settings: ChangeSettings) -> Changes | None:
-    """Open the source of changes that the settings name, if they name one."""
-    if settings.changes is None:
-        return None
-    if settings.changes.startswith(NATS):
-        from headgate.spark.nats.source import NatsChanges
-
-        return NatsChanges(settings)
-    from headgate.runtime.changes import FileChanges
-    from headgate.tables.packed import ending, read_file
-
-    return FileChanges(settings.changes, ending, read_file)

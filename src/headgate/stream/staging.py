@@ -8,16 +8,16 @@ from headgate.errors import TableError
 from headgate.runtime.notes import RESTORE
 from headgate.runtime.parts import PartFolder, Staged
 from headgate.runtime.state import READY, STAGE
-from headgate.spark.stream.rows import DEAD
-from headgate.spark.stream.settings import PARQUET
-from headgate.spark.stream.sinks import FileSink
+from headgate.stream.rows import DEAD
+from headgate.stream.settings import PARQUET
+from headgate.stream.sinks import FileSink
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.runtime.state import Record, State
-    from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.sinks import Sink
+    from headgate.stream.settings import StreamSettings
+    from headgate.stream.sinks import Sink
 
 
 class Staging:

@@ -13,12 +13,12 @@ from headgate.errors import TableError
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
-from headgate.spark.stream import sources
-from headgate.spark.stream.batch import Batches
-from headgate.spark.stream.reading import ReadSettings
-from headgate.spark.stream.reporting import StreamReporter, StreamResult
-from headgate.spark.stream.rows import KINDS, match_schema
-from headgate.spark.stream.settings import is_broker
+from headgate.stream.batch import Batches
+from headgate.stream.changes import open_changes
+from headgate.stream.reading import ReadSettings
+from headgate.stream.reporting import StreamReporter, StreamResult
+from headgate.stream.rows import KINDS, match_schema
+from headgate.stream.settings import is_broker
 from headgate.tables.places import local
 from headgate.tables.requests import check_type
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from headgate.spark.stream.reporting import History
-    from headgate.spark.stream.settings import StreamSettings
-    from headgate.spark.stream.sinks import FileSink, Sink
+    from headgate.stream.reporting import History
+    from headgate.stream.settings import StreamSettings
+    from headgate.stream.sinks import FileSink, Sink
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def opened(
     begun = time.monotonic()
     state = State(Path(settings.state).absolute())
     with state.held(), ExitStack() as open_:
-        subscriptions = Subscriptions(settings, state, sources.open_changes(settings))
+        subscriptions = Subscriptions(settings, state, open_changes(settings))
         open_.callback(subscriptions.close)
         telling = StreamReporter(settings, state.root, quiet=quiet, history=history)
         if settings.metrics_port is not None:

@@ -11,13 +11,13 @@ from headgate.core.versions.locating import located
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
 from headgate.runtime.statistics import check_statistics
-from headgate.spark.stream import settings as topics
-from headgate.spark.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, SERVICE, is_broker
+from headgate.stream import settings as topics
+from headgate.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, SERVICE, is_broker
 from headgate.tables.places import check_apart, check_here, check_links, is_remote, local
 from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
 
 def check_request(settings: StreamSettings) -> None:
@@ -61,11 +61,11 @@ def check_request(settings: StreamSettings) -> None:
     check_apart(*(each for each in apart if each is None or not is_broker(each)))
     if any(each.startswith(NATS) for each in (settings.events, settings.output, settings.changes or "")):
         # Last: it asks servers.
-        from headgate.spark import nats
+        from headgate.stream import nats
 
         nats.check(settings)
     if settings.events.startswith(SERVICE):
-        from headgate.spark import service
+        from headgate.stream import service
 
         service.check(settings)
 

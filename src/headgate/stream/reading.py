@@ -27,8 +27,8 @@ from headgate.core.values import check, fold
 from headgate.errors import EventError, TableError
 from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
-from headgate.spark.stream import sources
-from headgate.spark.stream.csv_rows import CsvFile
+from headgate.stream.columns import COLUMNS
+from headgate.stream.csv_rows import CsvFile
 from headgate.tables.document_rows import unpack_document
 from headgate.tables.event_rows import is_record, read_event
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
@@ -99,7 +99,7 @@ def read_given(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iter
 
 def _rows(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[SourceRow]:
     for batch in batches:
-        columns = (batch[name].to_pylist() for name in sources.COLUMNS)
+        columns = (batch[name].to_pylist() for name in COLUMNS)
         for value, content_type, origin, arrived in zip(*columns, strict=True):
             found = (
                 _file(origin, reading) if value is None else _message(value, content_type, origin, reading)

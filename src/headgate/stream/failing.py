@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from headgate.core.machine import disk_error, full_at, fullest, put_file, says_full
 from headgate.errors import HeadgateError, MachineError
-from headgate.spark.stream.settings import is_broker
+from headgate.stream.settings import is_broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
 FAILURE = "failure.txt"
 """Where in the state the traceback of a defect is, for whoever mends it."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.core.machine import naming
-from headgate.spark.session.metrics import Metrics
-from headgate.spark.stream.rows import DUPLICATE, KINDS, LATE
+from headgate.stream.metrics import Metrics
+from headgate.stream.rows import DUPLICATE, KINDS, LATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.log import Subscriptions
     from headgate.runtime.state import Record
-    from headgate.spark.stream.settings import StreamSettings
+    from headgate.stream.settings import StreamSettings
 
 LARGEST = 10_000_000
 """Bytes of the file of progress, about; then it begins anew, and the one before is kept."""

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core import machine
 from headgate.core.event import Event
 from headgate.core.omission import Omissions
 from headgate.core.stepping import within
@@ -27,8 +26,8 @@ from headgate.runtime.parts import PartWriter
 from headgate.runtime.seen import found_in, hash_ids
 from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.statistics import pack_statistics
-from headgate.spark.stream.reading import ReadSettings, SourceRow, read_given
-from headgate.spark.stream.rows import (
+from headgate.stream.reading import ReadSettings, SourceRow, read_given
+from headgate.stream.rows import (
     ARRIVED,
     DEAD,
     DEAD_FILE,
@@ -94,19 +93,6 @@ class Task(NamedTuple):
     def schema(self) -> pa.Schema:
         """Return the columns of a match."""
         return match_schema(numbered=self.numbered, top=self.top, results=self.results)
-
-
-def match_on_spark(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-    """Do the part that a task of Spark has."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    assert context is not None
-    try:
-        yield from match_part(batches, task, context.partitionId(), context.taskAttemptId())
-    except OSError as error:
-        # The driver gets the text of it, and knows errors of ours there.
-        raise machine.disk_error(error) from error
 
 
 def match_part(

@@ -1,0 +1,1 @@
+"""Streams of events to matches, whoever says which rows are a batch."""

@@ -1,0 +1,278 @@
+"""One batch, from what Spark gives to what readers see; called by Spark, again after a crash.
+
+committed already? ── yes ─► nothing to do
+      │ no
+pinned already? ──── no ──► take in changes, pin the version, the clock and the watermark
+      │ yes
+ready already? ───── no ──► one Spark job: read, judge, match, stage ─► note the ids ─► ready
+      │ yes
+rename what is staged ─► committed
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headgate.errors import TableError
+from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
+from headgate.runtime.statistics import WaitingStatistics
+from headgate.stream import rows as told
+from headgate.stream.files import check_removed
+from headgate.stream.rows import Survey
+from headgate.stream.settings import is_broker
+from headgate.stream.sinks import FileSink
+from headgate.stream.staging import Staging
+from headgate.stream.worker import Task
+from headgate.tables.places import local
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from headgate.runtime.log import Subscriptions
+    from headgate.runtime.seen import SeenIds
+    from headgate.runtime.state import Record, State
+    from headgate.stream.reading import ReadSettings
+    from headgate.stream.reporting import StreamReporter
+    from headgate.stream.settings import StreamSettings
+    from headgate.stream.sinks import Note, Sink
+
+_MICROS = 1_000_000
+_LOOK = 0.2
+"""Seconds between looks at whether the stream ends."""
+_TRIES = 3
+
+
+class StreamEnd(Exception):  # noqa: N818 -- it is no error
+    """A batch is not begun, because the stream ends."""
+
+
+class BatchRows(Protocol):
+    """The rows of a batch, wherever they are."""
+
+    def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+        """Match them, part by part; returns what each part tells. `files` are all that the batch has."""
+
+    def staged(self, files: Sequence[Path], ddl: str) -> Any:
+        """Return the matches in staged files, for a broker."""
+
+
+class Batches:
+    """What is needed to do batches, one after the other."""
+
+    def __init__(
+        self,
+        settings: StreamSettings,
+        state: State,
+        subscriptions: Subscriptions,
+        sink: Sink | FileSink,
+        seen: SeenIds,
+        reading: ReadSettings,
+        telling: StreamReporter,
+        *,
+        numbered: bool,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._subscriptions = subscriptions
+        self._sink = sink
+        self._staging = Staging(settings, state, sink)
+        self._seen = seen
+        self._reading = reading
+        self._telling = telling
+        self._numbered = numbered
+        self.statistics: WaitingStatistics | None = None
+        if settings.stats is not None:
+            self.statistics = WaitingStatistics(local(settings.stats), lambda: subscriptions.ids)
+        self.under_way = threading.Lock()
+        """Held while a batch is done: whoever ends the stream waits for it."""
+        self.ending = False
+        """Set by whoever ends the stream: no batch is begun any more."""
+        self.failure: BaseException | None = None
+        """What ended a batch that Spark gave."""
+        self._arrivals: list[tuple[float, int]] = []
+        self._spent: dict[str, float] = {}
+        self._counted: list[bytes] = []
+
+    def take_over(self) -> None:
+        """Refuse to write where another stream has written, and to lose what is ready."""
+        self._staging.take_over()
+
+    def __call__(self, rows: BatchRows, number: int) -> None:
+        """Do a batch that Spark gives."""
+        try:
+            self._call(rows, number)
+        except BaseException as error:
+            # Spark hands on its text alone.
+            self.failure = error
+            raise
+
+    def _call(self, rows: BatchRows, number: int) -> None:
+        # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
+        while not self.under_way.acquire(timeout=_LOOK):
+            if self.ending:
+                raise StreamEnd
+        try:
+            if self.ending:
+                # Not passed over, which Spark would take for done.
+                raise StreamEnd
+            self.do(rows, number)
+        finally:
+            self.under_way.release()
+
+    def do(self, rows: BatchRows, number: int) -> None:
+        """Do a batch, or what is left to do of it."""
+        begun = time.monotonic()
+        record, offsets = self._state.batch(number), self._state.rows_of(number)
+        if record is not None and record.get("rows", offsets) != offsets:
+            raise TableError(
+                f"batch {number} of state {self._state.root} was done with other rows than Spark's "
+                "checkpoint has now: restore both from one copy, or start with a new state and new outputs"
+            )
+        if record is not None and record[STAGE] == COMMITTED:
+            return
+        self._arrivals, self._spent, self._counted = [], {}, []
+        if record is None:
+            record = self._state.put(number, {**self._pinned(), **self._taken(number), "rows": offsets})
+            self._spent["pin"] = time.monotonic() - begun
+        if record[STAGE] == READY and not self._staging.is_sound(record):
+            record = {**record, STAGE: PINNED}
+        if record[STAGE] == PINNED:
+            record = self._worked(rows, number, record)
+        before = time.monotonic()
+        self._commit(number, record)
+        record = self._state.put(number, {**record, STAGE: COMMITTED})
+        if self.statistics is not None and self._counted:
+            self.statistics.add(self._counted, record["counts"][told.EVENTS])
+        self._after(number, record)
+        self._spent |= {"commit": time.monotonic() - before, "batch": time.monotonic() - begun}
+        self._telling.batch(record, self._arrivals, self._spent)
+        self._telling.now_and_then(number, self._subscriptions)
+
+    def _taken(self, number: int) -> Record:
+        """Note how many files of events are taken with this batch, to be compared with Spark's notes."""
+        return {} if is_broker(self._settings.events) else {"known": self._state.known(number)}
+
+    def _commit(self, number: int, record: Record) -> None:
+        """Put the files of a batch in place, or publish them."""
+        if not isinstance(self._sink, FileSink):
+            self._sink.commit(number, record["note"])
+        for folder in self._staging.commit(record):
+            self._telling.say(
+                f"batch {number} was ready for {folder} and is put there; what comes now goes to "
+                f"{self._settings.output}"
+            )
+
+    def _pinned(self) -> Record:
+        """Decide what a batch uses, once and for all."""
+        newest = None if self._state.last is None else self._state.last["newest"]
+        late = self._settings.lateness
+        return {
+            STAGE: PINNED,
+            **self._subscriptions.pin(),
+            "at": int(time.time() * _MICROS),
+            "watermark": None if late is None or newest is None else int(newest - late * _MICROS),
+            "newest": newest,
+        }
+
+    def _worked(self, rows: BatchRows, number: int, record: Record) -> Record:
+        """Read, judge and match; what comes of it is staged."""
+        check_removed(self._files(number), self._settings)
+        survey = self._surveyed(rows, number, record)
+        before = time.monotonic()
+        note = self._written(rows, number, survey)
+        dead = self._staging.dead.ready(self._staging.dead_place, survey.files(told.DEAD_FILE))
+        if self._settings.window is not None:
+            self._seen.note(number, survey.hashes, record["at"] // _MICROS)
+        times = [time for time in (record["newest"], survey.newest) if time is not None]
+        self._arrivals, self._counted = survey.arrivals, survey.statistics
+        self._spent["write"] = time.monotonic() - before
+        for step in (told.READING, told.MATCHING):
+            self._spent[step] = survey.seconds(step)
+        return self._state.put(
+            number,
+            {
+                **record,
+                STAGE: READY,
+                "newest": max(times, default=None),
+                "note": note,
+                "dead": dead.note,
+                "counts": survey.counts,
+                "origins": survey.origins,
+            },
+        )
+
+    def _surveyed(self, rows: BatchRows, number: int, record: Record) -> Survey:
+        """Match each event once, also those of which two parts have one: only the driver can see that."""
+        by_name = not is_broker(self._settings.events)
+        for _ in range(_TRIES):
+            survey = self._match(rows, number, record, None)
+            struck = {} if self._settings.window is None else survey.repeated(by_name=by_name)
+            if not struck:
+                return survey
+            survey = self._match(rows, number, record, struck)
+            # The source is read again for it, and may have lost something meanwhile.
+            if survey.has_once(mark for marks in struck.values() for mark in marks):
+                return survey
+        raise TableError(
+            f"batch {number}: the source gave other rows each of {_TRIES} times that it was read; run the "
+            "stream again when nothing is removed from it"
+        )
+
+    def _match(
+        self, rows: BatchRows, number: int, record: Record, struck: Mapping[int, frozenset[int]] | None
+    ) -> Survey:
+        before = time.monotonic()
+        window = self._settings.window
+        if not isinstance(self._sink, FileSink):
+            self._sink.prepare(number)
+        staging = self._staging
+        staging.prepare(number)
+        task = Task(
+            batch=number,
+            at=record["at"],
+            reading=self._reading,
+            version=self._subscriptions.at(record["snapshot"], record["since"], record["version"]),
+            top=self._settings.best,
+            numbered=self._numbered,
+            folder=str(staging.matches_place),
+            form=staging.matches.form,
+            dead_folder=str(staging.dead_place),
+            dead_form=staging.dead.form,
+            watermark=record["watermark"],
+            seen=None if window is None else self._seen.paths(),
+            oldest=0 if window is None else int(record["at"] / _MICROS - window),
+            counts=self.statistics is not None,
+            results=self._settings.limit,
+            struck=struck,
+        )
+        found = rows.match(task, self._files(number))
+        self._spent["job"] = self._spent.get("job", 0.0) + time.monotonic() - before
+        return Survey(found)
+
+    def _files(self, number: int) -> list[str]:
+        return [] if is_broker(self._settings.events) else self._state.files(number)
+
+    def _written(self, rows: BatchRows, number: int, survey: Survey) -> Note:
+        files = survey.files(told.FILE)
+        if isinstance(self._sink, FileSink):
+            return self._sink.folder.ready(self._staging.matches_place, files).note
+        return self._sink.write(rows.staged(self._staging.staged_files(files), self._ddl), number)
+
+    @property
+    def _ddl(self) -> str:
+        ranked = ", score double, rank int" if self._settings.best is not None else ""
+        given = ", results array<map<string, string>>, complete boolean" if self._settings.results else ""
+        return f"event_id string, subscription_id {'long' if self._numbered else 'string'}{ranked}{given}"
+
+    def _after(self, number: int, record: Record) -> None:
+        """Forget what no batch needs any more."""
+        window = self._settings.window
+        if window is not None:
+            at = record["at"] // _MICROS
+            self._seen.add(number, at, int(record["at"] / _MICROS - window))
+        if number % 16 == 0:
+            self._state.forget(number - self._settings.keep + 1)
+            self._subscriptions.forget()

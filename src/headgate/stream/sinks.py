@@ -1,0 +1,55 @@
+"""Where matches go. A batch is prepared, written where nobody looks, and committed; any step may be repeated.
+
+    prepare   drop what an attempt that did not commit has left
+    write     have the matches at hand, so that nothing can go wrong any more; returns what `commit` needs
+    commit    let others see them; called again after a crash, with the same note, it does what is left to do
+
+Between `write` and `commit` the note is kept in the stream's state, so that `commit` is never given up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headgate.runtime.parts import PartFolder, Staged
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Note = dict[str, Any]
+"""What JSON can say."""
+
+
+class Sink(Protocol):
+    """A place for matches: rows with event_id and subscription_id, perhaps score and rank."""
+
+    def prepare(self, batch: int) -> None:
+        """Drop what an attempt that did not commit has left."""
+
+    def write(self, found: Any, batch: int) -> Note:
+        """Have matches at hand; may run Spark jobs. Returns what `commit` needs."""
+
+    def commit(self, batch: int, note: Note) -> None:
+        """Let others see them. Idempotent."""
+
+    def close(self) -> None:
+        """End what was opened."""
+
+
+class FileSink:
+    """A sink that workers write to themselves: it takes files by their names instead of a table."""
+
+    def __init__(self, path: str, form: str, schema: pa.Schema) -> None:
+        self.folder = PartFolder(path, form, schema)
+
+    def prepare(self, batch: int) -> None:
+        """Make an empty place for a batch."""
+        self.folder.prepare(batch)
+
+    def commit(self, batch: int, note: Note) -> None:
+        """Rename them into place."""
+        Staged.of(note, batch, self.folder.path).commit()
+
+    def close(self) -> None:
+        """Have nothing open."""
