@@ -216,9 +216,7 @@ def report(compared: list[Compared], trees: tuple[Tree, Tree]) -> str:
 @click.argument("after")
 @click.option("--area", "areas", multiple=True, help="One of them only; may be given several times.")
 @click.option("--rounds", default=5, show_default=True, help="Runs of each revision.")
-@click.option(
-    "--more", default=10, show_default=True, help="Further runs of an area that is slower."
-)
+@click.option("--more", default=10, show_default=True, help="Further runs of an area that is slower.")
 def main(before: str, after: str, areas: tuple[str, ...], rounds: int, more: int) -> None:
     r"""Compare the small benchmarks of two revisions by CPU time, and matching 200,000 events on Spark.
 
