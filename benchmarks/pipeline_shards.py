@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.results import Result
+from headgate.jobs.match import match_events
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
 from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,12 +89,11 @@ def _name(count: int, by: str) -> str:
 
 def _match(session: SparkSession, place: Path, events: str) -> MatchResult:
     return match_events(
-        session,
+        SparkRunner(session, quiet=True),
         str(place / "snapshot"),
         events,
         str(place / "matches.parquet"),
         rejected=str(place / "rejected.jsonl"),
-        quiet=True,
     )
 
 

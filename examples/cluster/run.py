@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from examples.cluster import loading, shipping, tables
 from examples.cluster.standalone import Cluster
+from headgate.jobs.match import match_events
 from headgate.runtime.questions import Top
 from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.compile.graph import compile_graph
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session, spark_errors
 from headgate.tables.results import Tables
 
@@ -137,8 +138,10 @@ def pipeline(
         compile_graph(session, given, graph, rejected=refused, quiet=True)
         if killer is not None:
             killer.watch(session)
-        match_events(session, plain, place.events, matches, rejected=refused, quiet=True)
-        match_events(session, graph, place.events, best, rejected=refused, top=Top(K), quiet=True)
+        match_events(SparkRunner(session, quiet=True), plain, place.events, matches, rejected=refused)
+        match_events(
+            SparkRunner(session, quiet=True), graph, place.events, best, rejected=refused, top=Top(K)
+        )
         if killer is not None:
             killer.end()
         seconds = time.perf_counter() - begun
@@ -216,7 +219,7 @@ def _times(session: SparkSession, snapshot: str, events: str, matches: str, refu
     for _ in range(RUNS + 1):
         shutil.rmtree(matches, ignore_errors=True)
         begun = time.perf_counter()
-        match_events(session, snapshot, events, matches, rejected=refused, quiet=True)
+        match_events(SparkRunner(session, quiet=True), snapshot, events, matches, rejected=refused)
         yield time.perf_counter() - begun
 
 

@@ -14,12 +14,13 @@ from click.testing import CliRunner
 
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
+from headgate.jobs.match import match_events
 from headgate.local import compile as local_compile
-from headgate.local import match as local_match
 from headgate.local import stream as local_stream
+from headgate.local.runner import LocalRunner
 from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.compile.graph import compile_graph
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.spark.stream.run import run_stream
 from headgate.stream.settings import StreamSettings
 from headgate.tables.results import Tables
@@ -177,7 +178,9 @@ class Batch(Surface):
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
         rejected, top = str(self._rejected), question.top
         spark = self._snapshots.spark
-        return match_events(spark, snapshot, events, output, rejected=rejected, top=top, quiet=True)
+        return match_events(
+            SparkRunner(spark, quiet=True), snapshot, events, output, rejected=rejected, top=top
+        )
 
     def refused(self) -> Counter[Refusal]:
         """Read the rejected table."""
@@ -195,7 +198,7 @@ class Local(Batch):
 
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
         rejected, top = str(self._rejected), question.top
-        return local_match.match_events(snapshot, events, output, rejected=rejected, top=top)
+        return match_events(LocalRunner(quiet=True), snapshot, events, output, rejected=rejected, top=top)
 
 
 def schema_of(world: World) -> pa.Schema:

@@ -15,9 +15,9 @@ from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
 from headgate.jobs.generate import generate
+from headgate.jobs.match import match_events
 from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
-from headgate.local import match as local_match
 from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
-    from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
+    from headgate.tables.results import CompileResult, GraphCompileResult
     from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
@@ -172,15 +172,9 @@ def _compile(job: Job) -> Result:
 def _match(job: Job) -> Result:
     match = next(each for each in job.pipeline.matches if each.name == job.step.of)
 
-    def on_spark(session: Session) -> MatchResult:
-        from headgate.spark.jobs.match.match import match_events
-
-        return match_events(session, **match.arguments, quiet=job.quiet)
-
-    done = job.run(
+    done = job.run_on(
         [match.events, match.output, match.rejected],
-        lambda: local_match.match_events(**match.arguments, quiet=job.quiet),
-        on_spark,
+        lambda runner: match_events(runner, **match.arguments),
     )
     return as_plain(done)
 
