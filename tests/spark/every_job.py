@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.jobs.match import match_events
+from headgate.jobs.what_if import what_if
 from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.backtest.backtest import backtest, backtest_documents
-from headgate.spark.jobs.backtest.what_if import what_if
 from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.jobs.compile.graph import compile_graph
 from headgate.spark.jobs.plan.planning import plan_subscriptions
@@ -424,11 +424,10 @@ class Jobs:
 
     def _what_if(self) -> Answer:
         what_if(
-            self._session,
+            SparkRunner(self._session, quiet=True),
             Question(self._at("changes.jsonl"), self._snapshot("plain"), self._at("events.jsonl")),
             rejected=self._at("refused.jsonl"),
             output=self._at("change.jsonl"),
-            quiet=True,
         )
         found = get_lines(self._at("change.jsonl"))
         return [[row["event_id"], row["subscription_id"], row["change"]] for row in found]

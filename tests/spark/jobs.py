@@ -8,13 +8,12 @@ import pytest
 
 from headgate.jobs import generate as jobs_generate
 from headgate.jobs import match as jobs_match
+from headgate.jobs import what_if as jobs_what_if
 from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
 from headgate.local import plan as local_plan
-from headgate.local import what_if as local_what_if
 from headgate.local.runner import LocalRunner
 from headgate.spark.jobs.backtest import backtest as spark_backtest
-from headgate.spark.jobs.backtest import what_if as spark_what_if
 from headgate.spark.jobs.compile import compile as spark_compile
 from headgate.spark.jobs.compile import graph as spark_graph
 from headgate.spark.jobs.plan import planning as spark_plan
@@ -99,6 +98,5 @@ def backtest_documents(
 
 def what_if(session: SparkSession | None, question: Question, **options: Any) -> WhatIf:
     """Say what a set of changes would do."""
-    if session is None:
-        return local_what_if.what_if(question, **options)
-    return spark_what_if.what_if(session, question, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_what_if.what_if(runner, question, **options)

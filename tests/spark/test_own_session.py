@@ -12,8 +12,8 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 from headgate.jobs.match import match_events
+from headgate.jobs.what_if import what_if
 from headgate.spark.jobs.backtest.backtest import backtest
-from headgate.spark.jobs.backtest.what_if import what_if
 from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
@@ -121,7 +121,7 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
         tried = backtest(session, FILTERS[1], table, output=str(folder / f"b-{form}.jsonl"), quiet=True)
         found[f"backtest {form}"] = (tried.matches, tried.sample, get_lines(folder / f"b-{form}.jsonl"))
     question = Question(changes, made, events["csv"], cost=False)
-    changed = what_if(session, question, rejected=no, quiet=True)
+    changed = what_if(SparkRunner(session, quiet=True), question, rejected=no)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
     found["summary"] = summarise(session, str(folder / "m-csv.jsonl"), 3, quiet=True)
     found["refusals"] = refusals_of(session, no)

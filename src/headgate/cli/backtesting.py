@@ -166,6 +166,7 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
         tables = [asked.changes, asked.events, asked.subscriptions]
         large = why_large([table for table in tables if table is not None])
         prepare(where, large)
+        from headgate.jobs.what_if import what_if
         from headgate.pipeline.run.reporting import write_what_if
 
         taxonomy = read_taxonomy(compiled.taxonomy)
@@ -174,17 +175,17 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
 
         def here() -> Tried:
             from headgate.local.compile import compile_subscriptions
-            from headgate.local.what_if import what_if
+            from headgate.local.runner import LocalRunner
 
             _compile(compile_subscriptions, asked, compiled, taxonomy, folder, quiet=quiet)
-            return what_if(asked.question(made), quiet=quiet, **said)
+            return what_if(LocalRunner(quiet), asked.question(made), **said)
 
         def on_spark(spark: Session) -> Tried:
-            from headgate.spark.jobs.backtest.what_if import what_if
             from headgate.spark.jobs.compile.compile import compile_subscriptions
+            from headgate.spark.runner import SparkRunner
 
             _compile(partial(compile_subscriptions, spark), asked, compiled, taxonomy, folder, quiet=quiet)
-            return what_if(spark, asked.question(made), quiet=quiet, **said)
+            return what_if(SparkRunner(spark, quiet), asked.question(made), **said)
 
         done = run_job(where, large, here, on_spark, quiet=quiet)
         lost = refused if rejected else None

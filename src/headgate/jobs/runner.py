@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from headgate.jobs.match import Matching, MatchTask
+    from headgate.jobs.what_if import PastEvents
     from headgate.runtime.progress import Timing
+    from headgate.runtime.targets import Sources, Target
     from headgate.tables.change_set import ChangeSet
     from headgate.tables.places import Format
 
@@ -53,6 +55,9 @@ class Rows(Protocol):
 
     def parted(self, column: str, count: int, *order: str) -> Rows:
         """Have the rows of number n in part n, in an order, and no others. Shuffles."""
+
+    def gathered(self, *columns: str) -> Rows:
+        """Have rows that are equal in some columns in one part. Shuffles."""
 
     def firsts(self, column: str, *order: str) -> tuple[Rows, Rows]:
         """Tell the first of the rows with one value from the others. Shuffles values, and what is repeated.
@@ -155,6 +160,11 @@ class Runner(Protocol):
 
     def matching(self, asked: MatchTask) -> AbstractContextManager[Matching]:
         """Yield what the match job does here."""
+
+    def past(
+        self, path: str, target: Target, sources: Sources | None, content_type: str | None
+    ) -> PastEvents:
+        """Judge a table of events, or a folder of documents, as the content of filters wants it."""
 
 
 def job(do: Callable[Concatenate[Any, _Given], _Result]) -> Callable[Concatenate[Runner, _Given], _Result]:

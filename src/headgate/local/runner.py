@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from headgate.core.event import ID
 from headgate.core.machine import memory
-from headgate.local.events import read_columns
+from headgate.local.events import read_columns, read_events
 from headgate.runtime.progress import step
 from headgate.tables.change_set import changing
+from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.lines import LINES, TOGETHER, column_names, read_lines
 from headgate.tables.places import Format, check_input
 from headgate.tables.writing import writing
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from headgate.backtest.difference import Differ
     from headgate.jobs.match import MatchTask
     from headgate.jobs.runner import Batches, Work
+    from headgate.local.events import EventTable
     from headgate.local.match import LocalMatching
     from headgate.runtime.progress import Timing
+    from headgate.runtime.targets import Sources, Target
     from headgate.tables.change_set import ChangeSet
 
 _Value = TypeVar("_Value")
@@ -90,6 +94,11 @@ class LocalRows:
                 yield _batches(table.filter(_compute.equal(table[column], number)))
 
         return LocalRows(self.schema, parts)
+
+    def gathered(self, *columns: str) -> LocalRows:
+        """Have all rows in one part."""
+        del columns
+        return LocalRows(self.schema, lambda: [chain.from_iterable(self.parts())])
 
     def firsts(self, column: str, *order: str) -> tuple[LocalRows, LocalRows]:
         """Tell the first of the rows with one value from the others."""
@@ -187,6 +196,52 @@ class LocalTable:
 
 
 @dataclass(frozen=True)
+class LocalPast:
+    """Events that were read, and how they are compared."""
+
+    table: EventTable
+
+    @property
+    def form(self) -> str:
+        """Return in which form of `reading` they come."""
+        return self.table.form
+
+    @property
+    def count(self) -> int:
+        """Count them."""
+        return self.table.count
+
+    @property
+    def rejected(self) -> int:
+        """Count the rows that are none."""
+        return len(self.table.refused)
+
+    @property
+    def id_type(self) -> str:
+        """Return the type of their ids."""
+        return self.table.id_type
+
+    @property
+    def refused(self) -> LocalRows:
+        """List the rows that are none."""
+        names = (ROW, REASON)
+        rows = [dict(zip(names, each, strict=True)) for each in self.table.refused]
+        return _rows(pa.Table.from_pylist(rows, pa.schema(dict.fromkeys(names, pa.string()))))
+
+    @property
+    def rows(self) -> LocalRows:
+        """Return documents as they were read."""
+        return _rows(pa.Table.from_batches(self.table.documents))
+
+    def compared(self, differ: Differ) -> LocalRows:
+        """Compare them."""
+        return LocalRows(differ.schema, lambda: [differ.of_events(self.table.rows)])
+
+    def forget(self) -> None:
+        """Leave them to the end of the job."""
+
+
+@dataclass(frozen=True)
 class _Here(Generic[_Value]):
     value: _Value
 
@@ -255,3 +310,7 @@ class LocalRunner:
         from headgate.local.match import LocalMatching, whole
 
         yield LocalMatching(asked, whole(asked.target, self.memory), self.memory)
+
+    def past(self, path: str, target: Target, sources: Sources | None, content_type: str | None) -> LocalPast:
+        """Read a table of events, or a folder of documents."""
+        return LocalPast(read_events(path, target, sources, content_type))

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from headgate.jobs.match import MatchTask
     from headgate.runtime.progress import Timing
+    from headgate.runtime.targets import Sources, Target
     from headgate.spark.jobs.match import SparkMatching
+    from headgate.spark.jobs.past import SparkPast
     from headgate.tables.change_set import ChangeSet
 
 _Value = TypeVar("_Value")
@@ -99,3 +101,10 @@ class SparkRunner:
         from headgate.spark.jobs.match import matching
 
         return matching(self.session, asked)
+
+    def past(self, path: str, target: Target, sources: Sources | None, content_type: str | None) -> SparkPast:
+        """Judge a table of events, or a folder of documents."""
+        from headgate.spark.jobs.events import read_table
+        from headgate.spark.jobs.past import SparkPast
+
+        return SparkPast(read_table(self.session, path, target, sources, content_type))

@@ -16,10 +16,10 @@ from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
 from headgate.jobs.generate import generate
 from headgate.jobs.match import match_events
+from headgate.jobs.what_if import what_if
 from headgate.local import backtest as local_backtest
 from headgate.local import compile as local_compile
 from headgate.local import plan as local_plan
-from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
@@ -32,7 +32,6 @@ from headgate.tables.results import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
     from headgate.contents.kind import FilterSettings
     from headgate.jobs.runner import Runner
@@ -261,16 +260,9 @@ def _what_if(job: Job) -> Result:
     question = asked.question(str(asked.snapshot))
     refused = str(asked.rejected)
     said: dict[str, Any] = {"rejected": refused, "output": asked.output, "effects": asked.effects}
-    said["quiet"] = job.quiet
 
-    def on_spark(session: Session) -> WhatIf:
-        from headgate.spark.jobs.backtest.what_if import what_if
-
-        return what_if(session, question, **said)
-
-    done = job.run(
-        [question.changes, question.events], lambda: local_what_if.what_if(question, **said), on_spark
-    )
+    tables = [question.changes, question.events]
+    done = job.run_on(tables, lambda runner: what_if(runner, question, **said))
     page = Path(str(asked.page))
     page.parent.mkdir(parents=True, exist_ok=True)
     write_what_if(

@@ -63,6 +63,10 @@ class SparkRows:
             parts = parted_by_hash(self.frame, column, count)
         return SparkRows(parts.sortWithinPartitions(*order))
 
+    def gathered(self, *columns: str) -> SparkRows:
+        """Have rows that are equal in some columns in one partition. Shuffles."""
+        return SparkRows(self.frame.repartition(*map(named, columns)))
+
     def firsts(self, column: str, *order: str) -> tuple[SparkRows, SparkRows]:
         """Tell the first of the rows with one value from the others. Shuffles values, and repeated ones."""
         frame = self.frame
