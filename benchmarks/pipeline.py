@@ -20,10 +20,10 @@ from benchmarks.kernels import COMMAND, cpu
 from benchmarks.measure import once
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below, share_waited, waited
+from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.match import match_events
 from headgate.runtime.engines import ShardEngines
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.tables.events import judge
@@ -351,7 +351,7 @@ def _make(session: SparkSession, workload: Workload, place: Place, filters: int,
 
 def _compile(session: SparkSession, place: Place) -> CompileResult:
     return compile_subscriptions(
-        session, place.subscriptions, place.snapshot, rejected=place.rejected, quiet=True
+        SparkRunner(session, quiet=True), place.subscriptions, place.snapshot, rejected=place.rejected
     )
 
 

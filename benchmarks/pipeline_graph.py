@@ -21,9 +21,9 @@ from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
+from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
 from headgate.runtime.questions import Top
-from headgate.spark.jobs.compile.graph import compile_graph
 from headgate.spark.runner import SparkRunner
 from headgate.tables.results import Tables
 from headgate.workloads.catalogue import synthetic
@@ -76,7 +76,7 @@ def measure(
     place = Place.under(folder)
     make(place, filters, events)
     tables = Tables(place.nodes, place.edges, place.subscriptions)
-    compile_graph(session, tables, place.snapshot, rejected=place.rejected, quiet=True)
+    compile_graph(SparkRunner(session, quiet=True), tables, place.snapshot, rejected=place.rejected)
     done = match(session, place)
     wall = min(once(lambda: match(session, place)) for _ in range(runs))
     check(session, place)

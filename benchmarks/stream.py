@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 from benchmarks.results import Result
 from benchmarks.waiting import share_waited, waited
 from headgate import Engine, Event
+from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.runtime.state import State
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
@@ -107,7 +107,10 @@ def _make(session: SparkSession, here: Path, plan: Plan) -> None:
     )
     generate(SparkRunner(session, quiet=True), workload.events, workload.schema(), POOL, events, seed=SEED)
     compile_subscriptions(
-        session, subscriptions, str(here / "snapshot"), rejected=str(here / "refused.jsonl"), quiet=True
+        SparkRunner(session, quiet=True),
+        subscriptions,
+        str(here / "snapshot"),
+        rejected=str(here / "refused.jsonl"),
     )
     (here / "in").mkdir()
 

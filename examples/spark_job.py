@@ -10,8 +10,8 @@ import json
 import tempfile
 from pathlib import Path
 
+from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.match import match_events
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 
@@ -36,11 +36,10 @@ def main() -> None:
         session = open_session()
         try:
             done = compile_subscriptions(
-                session,
+                SparkRunner(session, quiet=True),
                 str(here / "subs.jsonl"),
                 str(here / "snapshot"),
                 rejected=str(here / "refused.jsonl"),
-                quiet=True,
             )
             print(f"compiled {done.subscriptions}, refused {done.rejected}")
             print(json.loads((here / "refused.jsonl").read_text("utf-8"))["reason"])

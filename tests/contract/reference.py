@@ -10,14 +10,13 @@ from headgate import Edge, Event, Node, Subscription
 from headgate.contents.mixed.texts import ALWAYS, read_dialect
 from headgate.core.event import JSON
 from headgate.core.event import XML as XML_TYPE
-from headgate.core.ranks import read_factors
+from headgate.core.ranks import EXACT, Best, read_factors
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import MIXED
 from headgate.graph.path_cost import TIMES
 from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.ranking.filters.clauses import weigh
 from headgate.ranking.filters.reference import in_order
-from headgate.ranking.model import EXACT, Best
 from headgate.rdf import reference as rdf
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.language.parse import parse_filter as parse_pattern

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.jobs.match import match_events
-from headgate.local.compile import compile_subscriptions
 from headgate.local.runner import LocalRunner
 from headgate.runtime.questions import Top
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def test_tables(tmp_path: Path, shards: int) -> None:
     ):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     compiled = compile_subscriptions(
-        place["subs.jsonl"], place["snapshot"], rejected=place["bad.jsonl"], shards=shards, quiet=True
+        None, place["subs.jsonl"], place["snapshot"], rejected=place["bad.jsonl"], shards=shards, quiet=True
     )
     assert (compiled.subscriptions, compiled.rejected) == (3, 1)
     refused = json.loads((tmp_path / "bad.jsonl").read_text("utf-8"))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate.core.ranks import Best
 from headgate.ranking import reference
 from headgate.ranking.boxes.boxes import BoxQuery, ask, of_boxes
 from headgate.ranking.boxes.intersecting import Intersecting
@@ -17,7 +18,7 @@ from headgate.ranking.boxes.threshold import Threshold
 from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Alive, Rows, heap_of, offer
 from headgate.ranking.intervals.scan import Scan
 from headgate.ranking.intervals.structures import STRUCTURES
-from headgate.ranking.model import Best, Box, Interval
+from headgate.ranking.model import Box, Interval
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import BuiltIndex, Weigh
+    from headgate.records.index.arrays import BuiltIndex
+    from headgate.records.index.build import Weigh
     from headgate.records.index.lines import Parts
     from headgate.records.index.terms import Terms
 

@@ -24,8 +24,6 @@ from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.backtest.backtest import backtest, backtest_documents
-from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.compile.graph import compile_graph
 from headgate.spark.jobs.plan.planning import plan_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
@@ -34,6 +32,7 @@ from headgate.stream.settings import StreamSettings
 from headgate.tables.requests import Question
 from headgate.tables.results import Tables
 from tests.spark.files import get_lines, get_table, put_lines
+from tests.spark.jobs import compile_graph, compile_subscriptions
 from tests.streaming.world import read_folder
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from headgate.core.ranks import Best
     from headgate.graph.ranked.ranked import RankedMatch
-    from headgate.ranking.model import Best
 
     Answer = list[list[Any]]
 

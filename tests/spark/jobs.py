@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headgate.contents.kind import FilterSettings
+from headgate.jobs import compile as jobs_compile
 from headgate.jobs import generate as jobs_generate
+from headgate.jobs import graph as jobs_graph
 from headgate.jobs import match as jobs_match
 from headgate.jobs import what_if as jobs_what_if
 from headgate.local import backtest as local_backtest
-from headgate.local import compile as local_compile
 from headgate.local import plan as local_plan
 from headgate.local.runner import LocalRunner
+from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.backtest import backtest as spark_backtest
-from headgate.spark.jobs.compile import compile as spark_compile
-from headgate.spark.jobs.compile import graph as spark_graph
 from headgate.spark.jobs.plan import planning as spark_plan
 from headgate.spark.runner import SparkRunner
 
@@ -34,22 +36,32 @@ on_spark = pytest.mark.parametrize("session", [pytest.param("spark", marks=pytes
 """Marks a test of Spark itself, or of what is left to it: it runs there always, and nowhere else."""
 
 
+def runner_of(session: SparkSession | None, *, quiet: bool = True) -> Runner:
+    """Return what a job runs on."""
+    return LocalRunner(quiet) if session is None else SparkRunner(session, quiet)
+
+
 def compile_subscriptions(
     session: SparkSession | None, subscriptions: str, output: str, **options: Any
 ) -> CompileResult:
-    """Compile a table of subscriptions to a snapshot."""
-    if session is None:
-        return local_compile.compile_subscriptions(subscriptions, output, **options)
-    return spark_compile.compile_subscriptions(session, subscriptions, output, **options)
+    """Compile a table of subscriptions to a snapshot; settings of filters are named one by one."""
+    return jobs_compile.compile_subscriptions(*_said(session, options), subscriptions, output, **options)
 
 
 def compile_graph(
     session: SparkSession | None, tables: Tables, output: str, **options: Any
 ) -> GraphCompileResult:
     """Compile the tables of a graph to a snapshot."""
-    if session is None:
-        return local_compile.compile_graph(tables, output, **options)
-    return spark_graph.compile_graph(session, tables, output, **options)
+    return jobs_graph.compile_graph(*_said(session, options), tables, output, **options)
+
+
+def _said(session: SparkSession | None, options: dict[str, Any]) -> tuple[Runner]:
+    """Put settings together as jobs take them; return the runner."""
+    names = {each.name for each in fields(FilterSettings)} & options.keys()
+    options["wanted"] = FilterSettings(**{name: options.pop(name) for name in names})
+    if "shards" in options:
+        options["sharding"] = Sharding.of(options.pop("shards"))
+    return (runner_of(session, quiet=options.pop("quiet", True)),)
 
 
 def match_events(
@@ -67,11 +79,6 @@ def plan_subscriptions(
     if session is None:
         return local_plan.plan_subscriptions(*places_and_settings, **options)
     return spark_plan.plan_subscriptions(session, *places_and_settings, **options)
-
-
-def runner_of(session: SparkSession | None, *, quiet: bool = True) -> Runner:
-    """Return what a job runs on."""
-    return LocalRunner(quiet) if session is None else SparkRunner(session, quiet)
 
 
 def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any) -> None:

@@ -40,7 +40,8 @@ QUICK = {
 }
 SCRIPT = """
 import json
-from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.jobs.compile import compile_subscriptions
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.listeners import listening
 from headgate.jobs.match import match_events
 from headgate.spark.runner import SparkRunner
@@ -50,7 +51,8 @@ from tests.spark.test_cluster import MASTER, QUICK
 session = open_session(MASTER, settings=QUICK)
 with listening(session) as activity:
     session.range(0, 800, 1, 8).selectExpr("id % 3 AS k").groupBy("k").count().collect()
-compiled = compile_subscriptions(session, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl", quiet=True)
+runner = SparkRunner(session, quiet=True)
+compiled = compile_subscriptions(runner, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl")
 matched = match_events(
     SparkRunner(session, quiet=True),
     "snapshot",

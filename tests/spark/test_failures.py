@@ -22,10 +22,10 @@ from headgate.errors import SnapshotError, TableError
 from headgate.jobs.match import match_events
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import opened_as
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines, put_table
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from headgate.jobs.match import match_events
 from headgate.jobs.what_if import what_if
 from headgate.spark.jobs.backtest.backtest import backtest
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
@@ -25,6 +24,7 @@ from tests.contract.frames import HOSTILE
 from tests.lanes import some
 from tests.seeds import NIGHTLY
 from tests.spark.files import get_lines, put, put_lines
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path

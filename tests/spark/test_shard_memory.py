@@ -28,9 +28,10 @@ LIMIT = "2000m"
 SCRIPT = """
 import json, sys
 from headgate.errors import HeadgateError
-from headgate.spark.jobs.compile.compile import compile_subscriptions
 from headgate.jobs.match import match_events
 from headgate.spark.runner import SparkRunner
+from headgate.jobs.compile import compile_subscriptions
+from headgate.runtime.sharding import Sharding
 from headgate.spark.session.session import close_session, open_session
 count, limit = int(sys.argv[1]), sys.argv[2]
 name = f"cut-{count}"
@@ -39,7 +40,8 @@ settings |= {"spark.executor.pyspark.memory": limit} if limit else {}
 session = open_session("local[1]", settings=settings)
 try:
     if len(sys.argv) > 3:
-        compile_subscriptions(session, "subs.parquet", name, rejected="r.jsonl", shards=count, quiet=True)
+        runner = SparkRunner(session, quiet=True)
+        compile_subscriptions(runner, "subs.parquet", name, rejected="r.jsonl", sharding=Sharding(count))
         said = {}
     else:
         runner = SparkRunner(session, quiet=True)

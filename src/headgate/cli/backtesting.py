@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,22 @@ import click
 
 from headgate.cli.documents import feed_lines, refuse_options
 from headgate.cli.options import flag_of, options_of
-from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
+from headgate.cli.shell import cli, fields_of, prepare, run_job, run_on, shown_command, tell, where_options
 from headgate.contents.settings import PLAIN
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
 from headgate.tables.settings import Backtest, Compile, WhatIf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from headgate.backtest.effects import Effect
     from headgate.backtest.effects import WhatIf as Tried
     from headgate.backtest.one_filter import BacktestResult
     from headgate.core.settings import Setting
+    from headgate.jobs.runner import Runner
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.spark.session.session import Session
-    from headgate.tables.results import CompileResult
     from headgate.tables.settings import Where
 
 SHOWN = 10
@@ -173,21 +172,11 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
         made = asked.snapshot or str(Path(folder) / "snapshot")
         said: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
 
-        def here() -> Tried:
-            from headgate.local.compile import compile_subscriptions
-            from headgate.local.runner import LocalRunner
+        def run(runner: Runner) -> Tried:
+            _compile(runner, asked, compiled, taxonomy, folder)
+            return what_if(runner, asked.question(made), **said)
 
-            _compile(compile_subscriptions, asked, compiled, taxonomy, folder, quiet=quiet)
-            return what_if(LocalRunner(quiet), asked.question(made), **said)
-
-        def on_spark(spark: Session) -> Tried:
-            from headgate.spark.jobs.compile.compile import compile_subscriptions
-            from headgate.spark.runner import SparkRunner
-
-            _compile(partial(compile_subscriptions, spark), asked, compiled, taxonomy, folder, quiet=quiet)
-            return what_if(SparkRunner(spark, quiet), asked.question(made), **said)
-
-        done = run_job(where, large, here, on_spark, quiet=quiet)
+        done = run_on(where, large, run, quiet=quiet)
         lost = refused if rejected else None
         if asked.page is not None:
             write_what_if(
@@ -239,19 +228,15 @@ def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:
 
 
 def _compile(
-    run: Callable[..., CompileResult],
-    asked: WhatIf,
-    compiled: Compile,
-    taxonomy: Taxonomy | None,
-    folder: str,
-    *,
-    quiet: bool,
+    runner: Runner, asked: WhatIf, compiled: Compile, taxonomy: Taxonomy | None, folder: str
 ) -> None:
     """Compile the table that was named, if no snapshot was."""
     if asked.subscriptions is None:
         return
     said = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": str(Path(folder) / "refused.jsonl")}
-    done = run(asked.subscriptions, str(Path(folder) / "snapshot"), **said, quiet=quiet)
+    from headgate.jobs.compile import compile_subscriptions
+
+    done = compile_subscriptions(runner, asked.subscriptions, str(Path(folder) / "snapshot"), **said)
     if done.rejected:
         click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
 

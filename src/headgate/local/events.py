@@ -18,9 +18,7 @@ from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
 from headgate.local.json_columns import columns_of
-from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
-from headgate.tables.choosing import SAMPLE
 from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
 from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
@@ -72,7 +70,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.contents.kind import Kind
-    from headgate.records.events.columns import Columns
     from headgate.runtime.targets import Sources, Target
     from headgate.tables.frames.reading import Given
 
@@ -101,16 +98,6 @@ class EventTable:
     def count(self) -> int:
         """Count the events."""
         return sum(len(each.events) for each in self.rows)
-
-
-def read_sample(path: str) -> Columns:
-    """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
-    form = check_input(path)
-    if form is Format.JSONL:
-        found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
-        return GivenColumns([event for event in found if isinstance(event, Event)])
-    table = read_columns(path).slice(0, SAMPLE).combine_chunks()
-    return BatchColumns(_one_batch(table))
 
 
 def first_events(
@@ -311,7 +298,7 @@ def read_documents(
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(base_of(path))}/"
     written = check_type(content_type, kind)
-    records = kind.rows and form is Format.JSONL
+    records = kind.rows and form is not Format.CSV
     reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
         read = list(read_files(file_rows(table_files(path), kind), reading))

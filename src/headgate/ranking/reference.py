@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.ranks import Best
 from headgate.ranking.boxes.ends import closed_ends, probe
-from headgate.ranking.model import Best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

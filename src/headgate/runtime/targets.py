@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from headgate.contents.registry import content_at, kind_at, room_at
+from headgate.contents.registry import content_at, kind_at
 from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
 from headgate.core.snapshot import digest_of, is_snapshot, room_of
 from headgate.core.values import fold
@@ -17,7 +17,6 @@ from headgate.core.versions.locating import Located, located, opened_at, title_o
 from headgate.engine.engine import Engine
 from headgate.errors import MachineError, SnapshotError
 from headgate.graph.build import sharding
-from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.engines import ShardEngines
@@ -177,7 +176,7 @@ class Target:
 
     def ids(self) -> list[Ids]:
         """List the ids of the subscriptions, by shard."""
-        return [Engine.open(shard.place, verify=False).backend.built for shard in self.shards]
+        return [ids_at(Path(shard.place)) for shard in self.shards]
 
     def groups(self, memory: int) -> tuple[Group, ...]:
         """Put shards together that lie in one memory of so many bytes, or one by one if they are larger.
@@ -265,18 +264,14 @@ def _open_graph(whole: Path, places: list[Path]) -> Target:
 
 def _open_filters(whole: Path, places: list[Path], *, ranked: bool) -> Target:
     """Verify filters without a graph, in one shard or several."""
-    for place in places:
-        if ranked:
-            RankedIndex.open(place, room=room_at(place))
-        else:
-            room_at(place).open(place)
+    ids = [ids_at(place, verify=True) for place in places]
     return Target(
         str(whole),
         digest_of(whole),
         content_at(places[0]),
         tuple(Shard(str(place), digest_of(place)) for place in places),
         *_attributes(_filters(places) if ranked else places),
-        numbered=have_numbers([ids_at(place, ranked=ranked) for place in places]),
+        numbered=have_numbers(ids),
         graph=False,
         ranked=ranked,
         mark=kind_at(places[0]).mark_at(places[0]),

@@ -12,7 +12,7 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import borrowed
 from headgate.spark.tables.elsewhere import changing_together
-from headgate.spark.tables.given import SparkTable
+from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame
 
@@ -70,9 +70,9 @@ class SparkRunner:
         """Show the tasks of Spark while the body runs."""
         return watch(self.session, title, rows=rows, noun=noun, quiet=self.quiet)
 
-    def table(self, path: str) -> SparkTable:
+    def table(self, path: str) -> FileTable:
         """Return a table in files."""
-        return SparkTable(self.session, path)
+        return FileTable(self.session, path)
 
     def rows(self, table: pa.Table) -> SparkRows:
         """Return the rows of a table in memory."""

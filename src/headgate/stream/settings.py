@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from headgate.contents.settings import INPUT, OUTPUT, Giving, formats
+from headgate.core.ranks import EXACT, RELAXED
 from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
-from headgate.ranking.model import EXACT, RELAXED
 from headgate.tables.settings import Best
 
 if TYPE_CHECKING:

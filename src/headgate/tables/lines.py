@@ -40,6 +40,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 LINES = pa.schema(_TYPES)
 """What workers get of a table: its place and a line of JSON; of a line of CSV that is broken, that."""
+SAMPLE = 4096
+"""Events of a sample that are looked at: the first of the table."""
 TOGETHER = 10_000
 """Rows in a batch, at most; as many as Spark hands to workers."""
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.settings import INPUT, NAMES, OUTPUT, REFUSED, Documents, Giving, PlainSettings
+from headgate.core.ranks import EXACT, MODES, RELAXED
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
-from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -331,7 +331,7 @@ class Compile(Filters):
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
         said = {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding}
-        return {**said, "changes": self.changes, **vars(wanted)}
+        return {**said, "changes": self.changes, "wanted": wanted}
 
 
 @dataclass(frozen=True, kw_only=True)

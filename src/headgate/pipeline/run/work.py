@@ -8,17 +8,19 @@ from __future__ import annotations
 import dataclasses
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
+from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
+from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
 from headgate.jobs.what_if import what_if
 from headgate.local import backtest as local_backtest
-from headgate.local import compile as local_compile
 from headgate.local import plan as local_plan
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
     from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
-    from headgate.tables.results import CompileResult, GraphCompileResult
     from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
@@ -135,37 +136,17 @@ def wanted(pipeline: Pipeline) -> FilterSettings:
 
 
 def _compile(job: Job) -> Result:
-    asked, quiet = job.pipeline.compile, job.quiet
+    asked = job.pipeline.compile
     said = asked.arguments(wanted(job.pipeline))
-    done: CompileResult | GraphCompileResult
     if asked.nodes is not None and asked.edges is not None:
         tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
-
-        def graph_on_spark(session: Session) -> GraphCompileResult:
-            from headgate.spark.jobs.compile.graph import compile_graph
-
-            return compile_graph(session, tables, asked.snapshot, quiet=quiet, **said)
-
-        done = job.run(
-            [*asked.tables, asked.sample],
-            lambda: local_compile.compile_graph(tables, asked.snapshot, quiet=quiet, **said),
-            graph_on_spark,
+        compile_all: Callable[[Runner], Any] = partial(
+            compile_graph, tables=tables, output=asked.snapshot, **said
         )
-        return as_plain(done)
-    table = asked.subscriptions
-    assert table is not None
-
-    def on_spark(session: Session) -> CompileResult:
-        from headgate.spark.jobs.compile.compile import compile_subscriptions
-
-        return compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said)
-
-    done = job.run(
-        [table, asked.sample],
-        lambda: local_compile.compile_subscriptions(table, asked.snapshot, quiet=quiet, **said),
-        on_spark,
-    )
-    return as_plain(done)
+    else:
+        table = str(asked.subscriptions)
+        compile_all = partial(compile_subscriptions, subscriptions=table, output=asked.snapshot, **said)
+    return as_plain(job.run_on([*asked.tables, asked.sample], compile_all))
 
 
 def _match(job: Job) -> Result:

@@ -10,7 +10,7 @@ import numpy as np
 
 from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids
-from headgate.core.ranks import check_score
+from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
 from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
@@ -21,7 +21,6 @@ from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.explain import BY_RANK, RankExplanation
 from headgate.ranking.filters.keys import RankKeys, rank
 from headgate.ranking.filters.score_state import ScoreState
-from headgate.ranking.model import EXACT, MODES, RELAXED, Best, check_asked
 from headgate.ranking.rows import Moments, Rows
 from headgate.ranking.scores.table import split
 

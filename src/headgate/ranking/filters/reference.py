@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.core.ranks import read_factors
+from headgate.core.ranks import Best, read_factors
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.clauses import weigh
-from headgate.ranking.model import Best
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.records.index.index import RecordIndex
-from headgate.records.language.splitting import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +40,8 @@ class RecordRoom:
 
     def clauses(self, text: str, dialect: str = SQL) -> tuple[Clause, ...]:
         """Take a filter apart; refuses a bad one."""
+        from headgate.records.language.splitting import split
+
         return split(text, dialect, self.settings)
 
     def scoring(self, text: str) -> Scoring:

@@ -23,7 +23,6 @@ import numpy as np
 
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
-from headgate.records.index.build import build
 from headgate.records.index.matcher import Matcher, Pairs
 from headgate.records.programs.programs import Programs, concatenate, take
 from headgate.records.tail.tail import Tail
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
-    from headgate.records.programs.program import Program
+    from headgate.records.programs.tokens import Program
     from headgate.records.tail.tail import TailView
 
     Removed: TypeAlias = NDArray[np.uint8]
@@ -175,9 +174,8 @@ class Layers:
     """Late filters by place: 0, 1, 2, … in the order in which they are added.
 
     >>> from headgate.core.event import Event
-    >>> from headgate.records.index.build import by_filters
     >>> from headgate.records.programs.binding import compile_filter
-    >>> late = Layers(by_filters, short=2)
+    >>> late = Layers(short=2)
     >>> [late.add(compile_filter(f"age > {years}")) for years in (20, 30, 40)]
     [0, 1, 2]
     >>> late.settle()
@@ -187,7 +185,7 @@ class Layers:
     [0, 1]
     """
 
-    def __init__(self, weigh: Weigh, mark: str = "", *, short: int | None = None) -> None:
+    def __init__(self, weigh: Weigh | None = None, mark: str = "", *, short: int | None = None) -> None:
         self._weigh = weigh
         self._mark = mark
         self._short = SHORT if short is None else short
@@ -272,6 +270,8 @@ class Layers:
 
     def _index(self, together: bool) -> None:
         """Make a layer of what is sealed; changes nothing if that fails."""
+        from headgate.records.index.build import build
+
         try:
             with self._placing:
                 sealed = self._view.parts[:-1]

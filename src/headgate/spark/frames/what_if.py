@@ -20,6 +20,7 @@ from headgate.backtest.trial import try_changes
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
+from headgate.jobs.choosing import has_any
 from headgate.jobs.what_if import Differences, any_engine, differ_of, refused_changes
 from headgate.runtime.operations import OP
 from headgate.runtime.questions import EXACT, Top
@@ -157,7 +158,7 @@ def _rows(changes: DataFrame | Iterable[Mapping[str, Any]]) -> tuple[Format, lis
             raise TableError(f"{CHANGES} are a stream: hand them to headgate stream, and try a table of them")
         table = FrameTable(changes, CHANGES)
         with spark_errors():
-            lines = table.lines(*(() if table.has_any([OP]) else (ID,))).collect()
+            lines = table.lines(*(() if has_any(table, [OP]) else (ID,))).frame.collect()
         return table.form, in_order(row.asDict() for row in lines)
     if isinstance(changes, str | bytes | Mapping) or not isinstance(changes, Iterable):
         raise TableError(

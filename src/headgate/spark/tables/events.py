@@ -269,7 +269,7 @@ def judge_documents(
     """
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
-    records = kind.rows and form is Format.JSONL
+    records = kind.rows and form is not Format.CSV
     reading = ReadSettings(content, check_type(content_type, kind), sources, keep, _folder(path), records)
     given = read_files(session, path, kind) if form is None else _rows(session, path)
     work = partial(read_documents if form is None else read_rows, reading=reading)
