@@ -20,6 +20,7 @@ from benchmarks.kernels import COMMAND, cpu
 from benchmarks.measure import once
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below, share_waited, waited
+from benchmarks.workload_statistics import matches
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.match import match_events
@@ -32,7 +33,6 @@ from headgate.tables.frames.report import MATCHING, NAMING, RECEIVING, STAGES, W
 from headgate.tables.places import Format
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records import advertising
-from headgate.workloads.statistics import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,8 +20,8 @@ from headgate.spark.tables.rows import parted_by_hash
 from headgate.tables.event_rows import LINES
 from headgate.tables.frames.rows import match_frame
 from headgate.tables.frames.task import FrameTask
+from headgate.tables.frames.tuples import _of_event
 from headgate.tables.shards.rows import HOME
-from headgate.tables.tuples import _of_event
 from headgate.xml.index.index import XmlIndex
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.jobs import compile_subscriptions, match_events, on_spark

@@ -14,8 +14,8 @@ from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.report import Reporter
 from headgate.tables.frames.rows import match_given
 from headgate.tables.frames.task import FrameTask
+from headgate.tables.frames.tuples import tuples_of, tuples_schema
 from headgate.tables.places import UnsureError
-from headgate.tables.tuples import tuples_of, tuples_schema
 from headgate.tables.writing import write_table, writing
 
 if TYPE_CHECKING:

@@ -43,8 +43,8 @@ from headgate.tables.event_rows import LINES, REASON, ROW
 from headgate.tables.frames.report import Reporter
 from headgate.tables.frames.rows import both_frame
 from headgate.tables.frames.task import FrameTask
+from headgate.tables.frames.tuples import tuples_of, tuples_schema
 from headgate.tables.places import Format, check_input, format_of, is_remote
-from headgate.tables.tuples import tuples_of, tuples_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
