@@ -535,7 +535,7 @@ def test_what_cannot_be_asked_is_one_line(tmp_path: Path) -> None:
 def test_the_cost_is_that_of_the_whole(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.spark.jobs.backtest.what_if_cost.SAMPLE", 100)
+    monkeypatch.setattr("headgate.jobs.what_if.SAMPLE", 100)
     subs = [Subscription(number, f"age > {number % 90} AND topic != 'x{number}'") for number in range(150)]
     Engine.build(subs).save(tmp_path / "snapshot")
     events = put_lines(

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from headgate.backtest.changes import Row, Trial
     from headgate.backtest.effects import Effect
     from headgate.backtest.trial import TrialResult
+    from headgate.contents.kind import Feeds
     from headgate.core.event import Id
     from headgate.jobs.runner import Rows, Runner, Table
     from headgate.runtime.targets import Openable
@@ -84,6 +85,10 @@ class PastEvents(Protocol):
     @property
     def id_type(self) -> str:
         """Return the type of their ids: `long` or `string`."""
+
+    @property
+    def feeds(self) -> Feeds | None:
+        """Return what was read of RSS feeds, if there were any."""
 
     @property
     def refused(self) -> Rows:

@@ -12,15 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
+from headgate.jobs.backtest import backtest
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
 from headgate.jobs.what_if import what_if
-from headgate.local import backtest as local_backtest
 from headgate.local import plan as local_plan
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
@@ -34,7 +33,6 @@ from headgate.tables.results import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from headgate.backtest.one_filter import BacktestResult
     from headgate.contents.kind import FilterSettings
     from headgate.jobs.runner import Runner
     from headgate.pipeline.file.model import Pipeline
@@ -194,19 +192,7 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 def _backtest(job: Job) -> Result:
     asked = next(each for each in job.pipeline.backtests if each.name == job.step.of)
-    content = content_of([asked.written_in], "the filter") or DEFAULT
-    documents = kind_of(content).documents
-    said = {**asked.arguments(content), "quiet": job.quiet}
-
-    def here() -> BacktestResult:
-        return (local_backtest.backtest_documents if documents else local_backtest.backtest)(**said)
-
-    def on_spark(session: Session) -> BacktestResult:
-        from headgate.spark.jobs.backtest import backtest
-
-        return (backtest.backtest_documents if documents else backtest.backtest)(session, **said)
-
-    return as_plain(job.run([asked.events], here, on_spark))
+    return as_plain(job.run_on([asked.events], lambda runner: backtest(runner, **asked.arguments)))
 
 
 def _plan(job: Job) -> Result:

@@ -9,7 +9,9 @@ from headgate.spark.tables.rows import SparkRows
 
 if TYPE_CHECKING:
     from headgate.backtest.difference import Differ
+    from headgate.contents.kind import Feeds
     from headgate.spark.jobs.events import EventTable
+    from headgate.spark.tables.events import CheckedEvents
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class SparkPast:
         return self.table.judged.id_type
 
     @property
+    def feeds(self) -> Feeds | None:
+        """Return what was read of RSS feeds, if there were any."""
+        return self.table.feeds
+
+    @property
     def refused(self) -> SparkRows:
         """List the rows that are none."""
         return SparkRows(self.table.judged.refused)
@@ -55,3 +62,29 @@ class SparkPast:
     def forget(self) -> None:
         """Free what was kept."""
         self.table.judged.forget()
+
+
+@dataclass(frozen=True)
+class SparkRecords:
+    """Records that were judged; Spark SQL says which match."""
+
+    judged: CheckedEvents
+
+    @property
+    def count(self) -> int:
+        """Count them."""
+        return self.judged.count
+
+    @property
+    def rejected(self) -> int:
+        """Count the rows that are none."""
+        return self.judged.rejected
+
+    @property
+    def rows(self) -> SparkRows:
+        """Return lines of JSON, or all columns."""
+        return SparkRows(self.judged.events)
+
+    def forget(self) -> None:
+        """Free what was kept."""
+        self.judged.forget()
