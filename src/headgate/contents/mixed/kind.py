@@ -85,7 +85,8 @@ class MixedKind(Kind):
             check_dialect(dialect)
             raise SubscriptionError(
                 f"dialect {dialect!r} is of another kind: filters here look at {self.title}, in "
-                f"{', '.join(map(repr, self.dialects))}"
+                f"{', '.join(map(repr, self.dialects))}",
+                names_it=False,
             )
         return place
 
