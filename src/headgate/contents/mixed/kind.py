@@ -147,6 +147,17 @@ class MixedKind(Kind):
             compared |= found[1]
         return named, compared
 
+    def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the same of filters that are indexed."""
+        named: set[tuple[str, ...]] = set()
+        compared: set[tuple[str, ...]] = set()
+        for kind in self.kinds:
+            own = [each.content for index in indexes for each in index.members if each.kind.name == kind.name]
+            found = kind.looked_at(own)
+            named |= found[0]
+            compared |= found[1]
+        return named, compared
+
     def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters, and how many of some events do: those of their kind."""
         found: dict[int, Access] = {}
