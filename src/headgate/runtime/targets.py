@@ -237,7 +237,7 @@ def _open_target(found: Located) -> Target:
         target = replace(target, place=found.name, shards=tuple(shards))
     if engine is not None:
         # Whoever asks it here need not open it again.
-        _keep(Group(target.place, target.digest), ShardEngines.of(engine))
+        _keep(Group(target.place, target.digest), ShardEngines.of(engine.backend))
     return target
 
 
