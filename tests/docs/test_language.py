@@ -21,8 +21,7 @@ from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS
 from headgate.records.expressions.model import MAX_NODES
 from headgate.records.expressions.texts import MAX_TEXT
 from headgate.records.index.index import RecordIndex
-from headgate.records.language import literals, model
-from headgate.records.language import limits
+from headgate.records.language import limits, literals, model
 from headgate.records.language.model import Literal, LiteralType
 from headgate.records.language.parse import parse_filter
 from tests.docs.fences import ROOT, without_fences

@@ -80,7 +80,7 @@ def _call(name: str, arguments: tuple[Node, ...]) -> str:
 
 
 def _around(name: str, first: str, arguments: tuple[Node, ...]) -> str:
-    """Write an operator with its first operand, which is printed once: else time would double at each level."""
+    """Write an operator with its first operand, which is printed once, or time would double each level."""
     match name:
         case "not":
             return f"NOT {first}"
