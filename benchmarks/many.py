@@ -23,10 +23,11 @@ import pyarrow.parquet as pq
 from benchmarks.kernels import COMMAND
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below
+from benchmarks.workload_statistics import matches
+from headgate.jobs.generate import generate
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
-from headgate.spark.tables.generate import generate
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.statistics import matches
 
 SEED = 1
 EVERY = 0.5
@@ -67,8 +68,22 @@ def run(size: str) -> list[Result]:
         session = open_session("local[2]")
         try:
             schema = workload.subscription_schema()
-            generate(session, workload.subscriptions, schema, plan.filters, texts, seed=SEED, quiet=True)
-            generate(session, workload.events, workload.schema(), plan.events, events, seed=SEED, quiet=True)
+            generate(
+                SparkRunner(session, quiet=True),
+                workload.subscriptions,
+                schema,
+                plan.filters,
+                texts,
+                seed=SEED,
+            )
+            generate(
+                SparkRunner(session, quiet=True),
+                workload.events,
+                workload.schema(),
+                plan.events,
+                events,
+                seed=SEED,
+            )
         finally:
             close_session(session)
         snapshot = str(here / "snapshot")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import BuiltIndex, Weigh
+    from headgate.records.index.arrays import BuiltIndex
+    from headgate.records.index.build import Weigh
     from headgate.records.programs.programs import Programs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,13 @@ from benchmarks.results import Result
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.binding import Binder, compile_filter, compile_filters
-from headgate.records.programs.program import Program, compile_program
+from headgate.records.programs.program import compile_program
 from headgate.tables.filter_rows import compile_batches
 from headgate.tables.lines import BROKEN, ORDER, VALUE
 from headgate.workloads.catalogue import workload
+
+if TYPE_CHECKING:
+    from headgate.records.programs.tokens import Program
 
 SIZES = {"quick": (400, 200), "full": (100_000, 3_000)}
 BATCH = 10_000

@@ -20,18 +20,19 @@ from benchmarks.kernels import COMMAND, cpu
 from benchmarks.measure import once
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below, share_waited, waited
+from benchmarks.workload_statistics import matches
+from headgate.jobs.compile import compile_subscriptions
+from headgate.jobs.generate import generate
+from headgate.jobs.match import match_events
 from headgate.runtime.engines import ShardEngines
-from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.match.match import match_events
-from headgate.spark.jobs.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.tables.events import judge
-from headgate.spark.tables.generate import generate
 from headgate.tables.event_rows import PACKED
+from headgate.tables.frames.report import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.tables.places import Format
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records import advertising
-from headgate.workloads.statistics import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -334,20 +335,29 @@ def _swallow(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _make(session: SparkSession, workload: Workload, place: Place, filters: int, events: int) -> None:
     schema = workload.subscription_schema()
-    generate(session, workload.subscriptions, schema, filters, place.subscriptions, seed=SEED, quiet=True)
-    generate(session, workload.events, workload.schema(), events, place.events, seed=SEED, quiet=True)
+    generate(
+        SparkRunner(session, quiet=True),
+        workload.subscriptions,
+        schema,
+        filters,
+        place.subscriptions,
+        seed=SEED,
+    )
+    generate(
+        SparkRunner(session, quiet=True), workload.events, workload.schema(), events, place.events, seed=SEED
+    )
     print(f"{filters:,} filters, {events:,} events", file=sys.stderr, flush=True)
 
 
 def _compile(session: SparkSession, place: Place) -> CompileResult:
     return compile_subscriptions(
-        session, place.subscriptions, place.snapshot, rejected=place.rejected, quiet=True
+        SparkRunner(session, quiet=True), place.subscriptions, place.snapshot, rejected=place.rejected
     )
 
 
 def _match(session: SparkSession, place: Place) -> MatchResult:
     return match_events(
-        session, place.snapshot, place.events, place.matches, rejected=place.rejected, quiet=True
+        SparkRunner(session, quiet=True), place.snapshot, place.events, place.matches, rejected=place.rejected
     )
 
 
@@ -414,13 +424,22 @@ def _mixed(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     place, filters, events = Place.under(here), plan.mixed, plan.mixed_events
     workload = synthetic("mixed", filters)
     schema = workload.subscription_schema()
-    generate(session, workload.subscriptions, schema, filters, place.subscriptions, seed=SEED, quiet=True)
+    generate(
+        SparkRunner(session, quiet=True),
+        workload.subscriptions,
+        schema,
+        filters,
+        place.subscriptions,
+        seed=SEED,
+    )
     print(f"{filters:,} filters to compile", file=sys.stderr, flush=True)
     begun = time.perf_counter()
     done = _compile(session, place)
     seconds = time.perf_counter() - begun
     assert (done.subscriptions, done.rejected) == (filters, 0)
-    generate(session, workload.events, workload.schema(), events, place.events, seed=SEED, quiet=True)
+    generate(
+        SparkRunner(session, quiet=True), workload.events, workload.schema(), events, place.events, seed=SEED
+    )
     words = ["match", "--snapshot", place.snapshot, "--events", place.events, "--engine", "spark"]
     words += ["--output", place.matches, "--rejected", place.rejected, "--master", "local[2]", "--quiet"]
     spent = min(cpu(COMMAND, *words) for _ in range(plan.runs))

@@ -21,9 +21,10 @@ from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
+from headgate.jobs.graph import compile_graph
+from headgate.jobs.match import match_events
 from headgate.runtime.questions import Top
-from headgate.spark.jobs.compile.graph import compile_graph
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.tables.results import Tables
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.columns import Key, integers
@@ -75,7 +76,7 @@ def measure(
     place = Place.under(folder)
     make(place, filters, events)
     tables = Tables(place.nodes, place.edges, place.subscriptions)
-    compile_graph(session, tables, place.snapshot, rejected=place.rejected, quiet=True)
+    compile_graph(SparkRunner(session, quiet=True), tables, place.snapshot, rejected=place.rejected)
     done = match(session, place)
     wall = min(once(lambda: match(session, place)) for _ in range(runs))
     check(session, place)
@@ -140,7 +141,12 @@ def _cpu(ask: Callable[[], object]) -> float:
 def match(session: SparkSession, place: Place) -> MatchResult:
     """Run the match job."""
     return match_events(
-        session, place.snapshot, place.events, place.matches, rejected=place.rejected, top=Top(K), quiet=True
+        SparkRunner(session, quiet=True),
+        place.snapshot,
+        place.events,
+        place.matches,
+        rejected=place.rejected,
+        top=Top(K),
     )
 
 

@@ -6,9 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from benchmarks.results import Result
+from headgate.jobs.compile import compile_subscriptions
+from headgate.jobs.match import match_events
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
-from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,12 +48,11 @@ def measure(
         for by in (HASH, ACCESS) if count > 1 else (HASH,):
             place = places[count, by] = here / f"{by}-{count}"
             compile_subscriptions(
-                session,
+                SparkRunner(session, quiet=True),
                 subscriptions,
                 str(place / "snapshot"),
                 rejected=str(place / "refused.jsonl"),
                 sharding=Sharding.of(count, by, COLUMN if by == ACCESS else None),
-                quiet=True,
             )
             _match(session, place, events)
             found = _sum(session, place)
@@ -88,12 +88,11 @@ def _name(count: int, by: str) -> str:
 
 def _match(session: SparkSession, place: Path, events: str) -> MatchResult:
     return match_events(
-        session,
+        SparkRunner(session, quiet=True),
         str(place / "snapshot"),
         events,
         str(place / "matches.parquet"),
         rejected=str(place / "rejected.jsonl"),
-        quiet=True,
     )
 
 

@@ -32,7 +32,7 @@ from headgate.workloads.records.specification_programs import programs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex
     from headgate.records.programs.programs import Programs
     from headgate.workloads.records.synthetic import Synthetic
 

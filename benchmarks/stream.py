@@ -22,11 +22,12 @@ import pyarrow.parquet as pq
 from benchmarks.results import Result
 from benchmarks.waiting import share_waited, waited
 from headgate import Engine, Event
+from headgate.jobs.compile import compile_subscriptions
+from headgate.jobs.generate import generate
 from headgate.runtime.state import State
-from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
-from headgate.spark.tables.generate import generate
 from headgate.stream.settings import StreamSettings
 from headgate.workloads.catalogue import synthetic
 
@@ -96,10 +97,20 @@ def _make(session: SparkSession, here: Path, plan: Plan) -> None:
     workload = synthetic("equality", plan.filters)
     subscriptions, events = str(here / "subs.parquet"), str(here / "pool.jsonl")
     schema = workload.subscription_schema()
-    generate(session, workload.subscriptions, schema, plan.filters, subscriptions, seed=SEED, quiet=True)
-    generate(session, workload.events, workload.schema(), POOL, events, seed=SEED, quiet=True)
+    generate(
+        SparkRunner(session, quiet=True),
+        workload.subscriptions,
+        schema,
+        plan.filters,
+        subscriptions,
+        seed=SEED,
+    )
+    generate(SparkRunner(session, quiet=True), workload.events, workload.schema(), POOL, events, seed=SEED)
     compile_subscriptions(
-        session, subscriptions, str(here / "snapshot"), rejected=str(here / "refused.jsonl"), quiet=True
+        SparkRunner(session, quiet=True),
+        subscriptions,
+        str(here / "snapshot"),
+        rejected=str(here / "refused.jsonl"),
     )
     (here / "in").mkdir()
 

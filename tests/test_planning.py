@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Dissemination, Engine, Event, Settings, Subscription
+from headgate.contents.kind import FilterSettings
 from headgate.engine.views import views_of
 from headgate.errors import PlanError, SubscriptionError
 from headgate.plan.graphs.rewritability import Search
@@ -75,7 +76,8 @@ def check(
 ) -> int:
     """Compare what all get with what the publisher would send; returns how many results there were."""
     kept = list(subscriptions.values())
-    direct = views_of(kept, **more)
+    carries = more.pop("carries", None)
+    direct = views_of(kept, carries=carries, wanted=FilterSettings(**more))
     found = 0
     for event in events:
         delivered = network.deliver(event)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from headgate.client.client import Client
     from headgate.core.event import Event
     from headgate.core.omission import Omission, Omissions
+    from headgate.core.ranks import Best
     from headgate.core.schema import Schema
     from headgate.core.subscription import Subscription
     from headgate.engine.dissemination import Dissemination
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from headgate.plan.running.planner import Settings
     from headgate.plan.running.saved_plan import SavedPlan
     from headgate.ranking.boxes.index import BoxIndex
-    from headgate.ranking.model import Best, Box, Interval
+    from headgate.ranking.model import Box, Interval
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.records.explain.explain import Explanation
@@ -62,7 +63,7 @@ _HOMES = {
     "Edge": "headgate.graph.model",
     "Engine": "headgate.engine.engine",
     "Node": "headgate.graph.model",
-    "Best": "headgate.ranking.model",
+    "Best": "headgate.core.ranks",
     "Box": "headgate.ranking.model",
     "BoxIndex": "headgate.ranking.boxes.index",
     "Interval": "headgate.ranking.model",

@@ -10,14 +10,11 @@ from headgate import Edge, Event, Node, Subscription
 from headgate.contents.mixed.texts import ALWAYS, read_dialect
 from headgate.core.event import JSON
 from headgate.core.event import XML as XML_TYPE
-from headgate.core.ranks import read_factors
+from headgate.core.ranks import EXACT, Best, read_factors
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import MIXED
 from headgate.graph.path_cost import TIMES
-from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.ranking.filters.clauses import weigh
-from headgate.ranking.filters.reference import in_order
-from headgate.ranking.model import EXACT, Best
 from headgate.rdf import reference as rdf
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.language.parse import parse_filter as parse_pattern
@@ -28,6 +25,8 @@ from headgate.xml.events.reading import document_of
 from headgate.xml.language.parse import parse_filter as parse_tree
 from tests.contract.telling import CONTENTS, DIALECTS, taxonomy
 from tests.contract.world import ROOM_OF
+from tests.graph.reference import best_paths, reach_subscriptions
+from tests.ranking.filters_reference import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,6 @@ from headgate.contents.results import ResultRows, result_columns
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import SPARQL, SQL, XPATH
 from headgate.errors import HeadgateError, TableError
-from headgate.local.compile import compile_graph, compile_subscriptions
 from headgate.rdf.index import bindings
 from headgate.runtime.engines import ShardEngines
 from headgate.tables.results import Tables
@@ -22,6 +21,7 @@ from tests.contract.library import Library
 from tests.contract.telling import MIXED, taxonomy
 from tests.contract.world import Question, draw_world
 from tests.seeds import seeds
+from tests.spark.jobs import compile_graph, compile_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,9 +140,9 @@ def test_shards(content: str, graph: bool, tmp_path: Path) -> None:
     to = str(tmp_path / "snapshot")
     if graph:
         places = Tables(*(str(tables[name]) for name in ("nodes", "edges", "subscriptions")))
-        compile_graph(places, to, quiet=True, **more)
+        compile_graph(None, places, to, quiet=True, **more)
     else:
-        compile_subscriptions(str(tables["subscriptions"]), to, quiet=True, **more)
+        compile_subscriptions(None, str(tables["subscriptions"]), to, quiet=True, **more)
     shards = ShardEngines.open(tmp_path / "snapshot")
     events = events_of(world)
     names: list[Any] = [event.id for event in events]

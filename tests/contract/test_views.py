@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from headgate import Engine, Node, Options
+from headgate.contents.kind import FilterSettings
 from headgate.core.event import N_TRIPLES, XML, Event
 from headgate.core.subscription import SPARQL, SQL, XPATH, Subscription
 from headgate.engine.planned.grown_views import GrownViews, names_of
@@ -273,6 +274,7 @@ def test_views_of_one_room_only() -> None:
         views_of([one, other])
     with pytest.raises(PlanError, match="for views over records"):
         views_of([one], carries=KEY)
+    meant = FilterSettings(taxonomy=Taxonomy())
     with pytest.raises(PlanError, match="for views over RDF"):
-        views_of([other], taxonomy=Taxonomy())
-    assert len(views_of([Subscription("c", "ASK { ?s ?p ?o }", SPARQL)], taxonomy=Taxonomy())) == 1
+        views_of([other], wanted=meant)
+    assert len(views_of([Subscription("c", "ASK { ?s ?p ?o }", SPARQL)], wanted=meant)) == 1

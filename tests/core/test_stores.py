@@ -23,12 +23,12 @@ from headgate.core.versions.locating import locate, located, title_of
 from headgate.core.versions.replacing import new_version
 from headgate.core.versions.stores import Address, Store
 from headgate.errors import SnapshotError, TableError
-from headgate.local.compile import compile_subscriptions
 from headgate.runtime import log, stored
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target, opened
 from tests.core.stores import BUCKET, StoreServer
+from tests.spark.jobs import compile_subscriptions
 from tests.streaming.world import World, lines, log_of
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def test_targets_name_the_address_for_workers(tmp_path: Path) -> None:
     table = tmp_path / "table.jsonl"
     table.write_text(lines({"id": f"s{n}", "filter": f"age > {n}"} for n in range(9)))
     place = f"s3://{BUCKET}/shards"
-    compile_subscriptions(str(table), place, rejected=str(tmp_path / "r.jsonl"), shards=2, quiet=True)
+    compile_subscriptions(None, str(table), place, rejected=str(tmp_path / "r.jsonl"), shards=2, quiet=True)
     target = open_target(place)
     (name,) = names(place)
     assert (target.place, target.title) == (f"{place}/{name}", place)

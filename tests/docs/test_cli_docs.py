@@ -25,7 +25,10 @@ def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command
     """List a command and those below it, by the words that call them."""
     yield path, command
     if isinstance(command, click.Group):
-        for name, child in sorted(command.commands.items()):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None, name
             yield from walk(child, f"{path} {name}")
 
 

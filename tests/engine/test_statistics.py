@@ -26,7 +26,7 @@ from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex
     from tests.contract.rooms import Room
 
 every_content = pytest.mark.parametrize(

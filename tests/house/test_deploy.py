@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from headgate.cli import cli
@@ -67,6 +68,7 @@ def _unit_command() -> list[str]:
 def test_what_is_run_is_understood(command: list[str]) -> None:
     program, name, *arguments = command
     assert Path(program).name == "headgate"
-    serve = cli.commands[name]
+    serve = cli.get_command(click.Context(cli), name)
+    assert serve is not None
     context = serve.make_context(name, arguments)
     assert context.params["log"] == "json"

@@ -10,11 +10,15 @@ import os
 import subprocess
 import sys
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from headgate import cli as commands
 from headgate.cli import cli
+from headgate.cli.shell import HOMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +38,8 @@ ROOMS = {
     "ranking": "headgate.ranking.filters.index",
 }
 """The module that stands for each room."""
+MOST_OF_OURS = 170
+"""Modules of ours that a match of records may load; `python -m benchmarks local` says what CPU it takes."""
 TRIES = 5
 NUMBA = 0.43
 """Seconds that importing numba takes, a third of a first match: where it takes longer, so may that."""
@@ -182,6 +188,9 @@ def test_a_small_match_loads_neither_a_parser_nor_what_spark_brings(tmp_path: Pa
     ran = command(*matching, folder=tmp_path, within=1.5)
     assert ran.output.startswith("matched 1 events: 1 matches")
     assert ran.loaded.isdisjoint((*LIBRARIES, "rich"))
+    ours = {name for name in ran.loaded if name.partition(".")[0] == "headgate"}
+    assert len(ours) <= MOST_OF_OURS, "python -X importtime says what loads what"
+    assert not [name for name in ours if name.startswith("headgate.ranking")]
     assert in_time(ran, 1.5)
 
 
@@ -336,10 +345,17 @@ def test_arguments_are_refused_quickly(case: str, folder: Path) -> None:
     assert in_time(ran, 0.6)
 
 
+def test_every_command_is_found_by_its_name() -> None:
+    for module in iter_modules(commands.__path__):
+        import_module(f"{commands.__name__}.{module.name}")
+    homes = {name: f"{commands.__name__}.{home}" for name, home in HOMES.items()}
+    assert {name: each.callback.__module__ for name, each in cli.commands.items() if each.callback} == homes
+
+
 def test_every_command_is_tried() -> None:
     tried = {arguments[0] for arguments, _ in REFUSED.values()}
     # The doctor has no arguments that could be wrong.
-    assert tried == set(cli.commands) - {"doctor"}
+    assert tried == set(HOMES) - {"doctor"}
 
 
 def test_help_starts_quickly(folder: Path) -> None:
@@ -356,8 +372,10 @@ from headgate.cli import cli
 
 def show(command, name):
     command.main(["--help"], prog_name=name, standalone_mode=False)
-    for each in getattr(command, "commands", {}).values():
-        show(each, f"{name} {each.name}")
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for each in command.list_commands(context):
+            show(command.get_command(context, each), f"{name} {each}")
 
 show(cli, "headgate")
 """

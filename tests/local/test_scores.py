@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.local.compile import compile_subscriptions
-from headgate.local.match import match_events
+from headgate.jobs.match import match_events
+from headgate.local.runner import LocalRunner
 from headgate.runtime.questions import Top
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,18 +35,18 @@ def test_tables(tmp_path: Path, shards: int) -> None:
     ):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     compiled = compile_subscriptions(
-        place["subs.jsonl"], place["snapshot"], rejected=place["bad.jsonl"], shards=shards, quiet=True
+        None, place["subs.jsonl"], place["snapshot"], rejected=place["bad.jsonl"], shards=shards, quiet=True
     )
     assert (compiled.subscriptions, compiled.rejected) == (3, 1)
     refused = json.loads((tmp_path / "bad.jsonl").read_text("utf-8"))
     assert refused["reason"].startswith("the score of subscription 3: ")
     match_events(
+        LocalRunner(quiet=True),
         place["snapshot"],
         place["events.jsonl"],
         place["best.jsonl"],
         rejected=place["bad.jsonl"],
         top=Top(2),
-        quiet=True,
     )
     lines = (tmp_path / "best.jsonl").read_text("utf-8").splitlines()
     found = sorted(tuple(json.loads(line).values()) for line in lines)

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.local.compile import compile_graph
-from headgate.local.match import match_events
+from headgate.jobs.match import match_events
+from headgate.local.runner import LocalRunner
 from headgate.pipeline.dry_run.dry_run import rehearse
 from headgate.pipeline.dry_run.samples import first_rows
 from headgate.pipeline.file.problems import PipelineError
@@ -20,6 +20,7 @@ from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.pipeline.pipelines import EVENTS, EXAMPLES, MATCHES, SHOP, shop
 from tests.spark.files import get_lines, names, put, put_lines, put_table
+from tests.spark.jobs import compile_graph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -187,17 +188,17 @@ def test_rows_of_a_graph_are_refused_as_compiling_and_matching_refuse_them(tmp_p
     told = {name: list(judged.reasons) for name, judged in found.sizes.tables.items() if judged is not None}
     nodes_at, edges_at = (str(tmp_path / f"{name}.{form}") for name in ("nodes", "edges"))
     tables = Tables(nodes_at, edges_at, pipeline.compile.subscriptions)
-    compile_graph(tables, str(tmp_path / "s"), rejected=str(tmp_path / "refused.jsonl"), quiet=True)
+    compile_graph(None, tables, str(tmp_path / "s"), rejected=str(tmp_path / "refused.jsonl"), quiet=True)
     compiled = get_lines(tmp_path / "refused.jsonl")
     for name in ("subscriptions", "nodes", "edges"):
         assert told[name] == [row["reason"] for row in compiled if row["table"] == name]
     assert [len(told[name]) for name in ("subscriptions", "nodes", "edges", "events")] == [1, 2, 3, 2]
     matched = match_events(
+        LocalRunner(quiet=True),
         str(tmp_path / "s"),
         str(tmp_path / f"events.{form}"),
         str(tmp_path / "m.jsonl"),
         rejected=str(tmp_path / "no.jsonl"),
-        quiet=True,
     )
     assert sorted(told["events"]) == sorted(row["reason"] for row in get_lines(tmp_path / "no.jsonl"))
     sizes = found.sizes

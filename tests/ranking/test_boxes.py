@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from headgate.core.ranks import Best
 from headgate.errors import EventError, SnapshotError, SubscriptionError
-from headgate.ranking import reference
 from headgate.ranking.boxes.index import BoxIndex, methods
-from headgate.ranking.model import Best, Box, Interval
+from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.seeds import JIT, NIGHTLY
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from headgate.ranking import reference
+from headgate.core.ranks import Best
 from headgate.ranking.boxes.index import BoxIndex
-from headgate.ranking.model import Best, Box, Interval
+from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.ranking.test_boxes import FUNCTIONS, NAMES, draw_boxes, draw_event
 
 

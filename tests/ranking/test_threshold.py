@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.ranking import reference
+from headgate.core.ranks import Best
 from headgate.ranking.boxes.boxes import BoxQuery, ask, of_boxes
 from headgate.ranking.boxes.intersecting import Intersecting
 from headgate.ranking.boxes.rows import bounds
@@ -17,7 +17,8 @@ from headgate.ranking.boxes.threshold import Threshold
 from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Alive, Rows, heap_of, offer
 from headgate.ranking.intervals.scan import Scan
 from headgate.ranking.intervals.structures import STRUCTURES
-from headgate.ranking.model import Best, Box, Interval
+from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.seeds import examples
 
 if TYPE_CHECKING:

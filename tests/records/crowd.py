@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.records.index.build import BuiltIndex, Weigh
+    from headgate.records.index.arrays import BuiltIndex
+    from headgate.records.index.build import Weigh
     from headgate.records.index.lines import Parts
     from headgate.records.index.terms import Terms
     from headgate.records.language.model import Expression

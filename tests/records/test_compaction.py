@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from headgate import Event, Subscription
 from headgate.errors import FilterError, SubscriptionError
-from headgate.records.index import live
-from headgate.records.index.index import CHUNK, RecordIndex
+from headgate.records.index.index import CHUNK, RecordIndex, compact
 from tests.records.changes import PATIENCE, after, assert_same, batch_of, pairs, rebuilt
 from tests.records.crowd import COMMON, RARE, check, holding, index_of, scaled, shares, walk
 from tests.records.random_filters import random_event, random_filter
@@ -43,7 +42,7 @@ class Slow:
     def __call__(self, moment: Moment[State], weigh: Weigh) -> State:
         if self.before:
             self._wait()
-        built = live.compact(moment, weigh)
+        built = compact(moment, weigh)
         if not self.before:
             self._wait()
         return built

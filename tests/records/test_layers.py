@@ -173,7 +173,7 @@ class Broken:
 def test_a_layer_that_fails_is_told_by_the_next_addition(monkeypatch: pytest.MonkeyPatch) -> None:
     late = late_of(["a = 1", "a = 2"], 2)
     with monkeypatch.context() as patch:
-        patch.setattr(layers, "build", Broken())
+        patch.setattr("headgate.records.index.build.build", Broken())
         late.add(compile_filter("a = 1"))
         late.settle()
         with pytest.raises(MemoryError, match="no room"):

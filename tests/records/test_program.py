@@ -17,13 +17,14 @@ from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.leaves import SetLeaf, both, either, never
 from headgate.records.programs.lowering import lower
-from headgate.records.programs.program import AND, FALSE, MAX_HEIGHT, OR, TRUE, compile_program
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.tokens import AND, FALSE, MAX_HEIGHT, OR, TRUE
 from tests.records.edges import FILTERS, TREES, VALUES
 from tests.seeds import examples
 
 if TYPE_CHECKING:
     from headgate.records.language.model import Expression
-    from headgate.records.programs.program import Program
+    from headgate.records.programs.tokens import Program
 
 
 def program(text: str) -> Program:

@@ -39,7 +39,7 @@ from tests.seeds import examples
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex
 
 pytestmark = pytest.mark.jit_off
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headgate.records.language.model import Expression
-    from headgate.records.programs.program import Program
     from headgate.records.programs.shapes import BoundedCache
+    from headgate.records.programs.tokens import Program
 
 
 def by_parser(text: str) -> Program:

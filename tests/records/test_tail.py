@@ -21,7 +21,8 @@ from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
-from headgate.records.programs.program import Program, compile_program
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.tokens import Program
 from headgate.records.tail.code import MOST_POINTS
 from headgate.records.tail.events import _Texts, text_hash
 from headgate.records.tail.tail import Tail

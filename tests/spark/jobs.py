@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate.local import backtest as local_backtest
-from headgate.local import compile as local_compile
-from headgate.local import generate as local_generate
-from headgate.local import match as local_match
+from headgate.contents.kind import FilterSettings
+from headgate.core.subscription import SQL
+from headgate.jobs import backtest as jobs_backtest
+from headgate.jobs import compile as jobs_compile
+from headgate.jobs import generate as jobs_generate
+from headgate.jobs import graph as jobs_graph
+from headgate.jobs import match as jobs_match
+from headgate.jobs import what_if as jobs_what_if
 from headgate.local import plan as local_plan
-from headgate.local import what_if as local_what_if
-from headgate.spark.jobs.backtest import backtest as spark_backtest
-from headgate.spark.jobs.backtest import what_if as spark_what_if
-from headgate.spark.jobs.compile import compile as spark_compile
-from headgate.spark.jobs.compile import graph as spark_graph
-from headgate.spark.jobs.match import match as spark_match
+from headgate.local.runner import LocalRunner
+from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.plan import planning as spark_plan
-from headgate.spark.tables import generate as spark_generate
+from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
+    from headgate.jobs.runner import Runner
     from headgate.plan.running.planner import MadePlan
     from headgate.tables.planning import PlanResult
     from headgate.tables.requests import Question
@@ -34,31 +36,40 @@ on_spark = pytest.mark.parametrize("session", [pytest.param("spark", marks=pytes
 """Marks a test of Spark itself, or of what is left to it: it runs there always, and nowhere else."""
 
 
+def runner_of(session: SparkSession | None, *, quiet: bool = True) -> Runner:
+    """Return what a job runs on."""
+    return LocalRunner(quiet) if session is None else SparkRunner(session, quiet)
+
+
 def compile_subscriptions(
     session: SparkSession | None, subscriptions: str, output: str, **options: Any
 ) -> CompileResult:
-    """Compile a table of subscriptions to a snapshot."""
-    if session is None:
-        return local_compile.compile_subscriptions(subscriptions, output, **options)
-    return spark_compile.compile_subscriptions(session, subscriptions, output, **options)
+    """Compile a table of subscriptions to a snapshot; settings of filters are named one by one."""
+    return jobs_compile.compile_subscriptions(*_said(session, options), subscriptions, output, **options)
 
 
 def compile_graph(
     session: SparkSession | None, tables: Tables, output: str, **options: Any
 ) -> GraphCompileResult:
     """Compile the tables of a graph to a snapshot."""
-    if session is None:
-        return local_compile.compile_graph(tables, output, **options)
-    return spark_graph.compile_graph(session, tables, output, **options)
+    return jobs_graph.compile_graph(*_said(session, options), tables, output, **options)
+
+
+def _said(session: SparkSession | None, options: dict[str, Any]) -> tuple[Runner]:
+    """Put settings together as jobs take them; return the runner."""
+    names = {each.name for each in fields(FilterSettings)} & options.keys()
+    options["wanted"] = FilterSettings(**{name: options.pop(name) for name in names})
+    if "shards" in options:
+        options["sharding"] = Sharding.of(options.pop("shards"))
+    return (runner_of(session, quiet=options.pop("quiet", True)),)
 
 
 def match_events(
     session: SparkSession | None, snapshot: str, events: str, output: str, **options: Any
 ) -> MatchResult:
     """Match a table of events against a snapshot."""
-    if session is None:
-        return local_match.match_events(snapshot, events, output, **options)
-    return spark_match.match_events(session, snapshot, events, output, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_match.match_events(runner, snapshot, events, output, **options)
 
 
 def plan_subscriptions(
@@ -72,30 +83,27 @@ def plan_subscriptions(
 
 def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any) -> None:
     """Write rows of a table."""
-    if session is None:
-        local_generate.generate(*rows_and_place, **options)
-    else:
-        spark_generate.generate(session, *rows_and_place, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", False))
+    jobs_generate.generate(runner, *rows_and_place, **options)
 
 
-def backtest(session: SparkSession | None, text: str, events: str, **options: Any) -> BacktestResult:
-    """Try a filter on records."""
-    if session is None:
-        return local_backtest.backtest(text, events, **options)
-    return spark_backtest.backtest(session, text, events, **options)
-
-
-def backtest_documents(
-    session: SparkSession | None, text: str, events: str, **options: Any
+def backtest(
+    session: SparkSession | None,
+    text: str,
+    events: str,
+    *,
+    dialect: str = SQL,
+    content_type: str | None = None,
+    output: str | None = None,
+    quiet: bool = True,
+    **settings: Any,
 ) -> BacktestResult:
-    """Try a filter on documents."""
-    if session is None:
-        return local_backtest.backtest_documents(text, events, **options)
-    return spark_backtest.backtest_documents(session, text, events, **options)
+    """Try a filter."""
+    runner, wanted = runner_of(session, quiet=quiet), FilterSettings(dialect, **settings)
+    return jobs_backtest.backtest(runner, text, events, wanted, content_type=content_type, output=output)
 
 
 def what_if(session: SparkSession | None, question: Question, **options: Any) -> WhatIf:
     """Say what a set of changes would do."""
-    if session is None:
-        return local_what_if.what_if(question, **options)
-    return spark_what_if.what_if(session, question, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_what_if.what_if(runner, question, **options)

@@ -40,18 +40,25 @@ QUICK = {
 }
 SCRIPT = """
 import json
-from headgate.spark.jobs.compile.compile import compile_subscriptions
+from headgate.jobs.compile import compile_subscriptions
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.listeners import listening
-from headgate.spark.jobs.match.match import match_events
+from headgate.jobs.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from tests.spark.test_cluster import MASTER, QUICK
 
 session = open_session(MASTER, settings=QUICK)
 with listening(session) as activity:
     session.range(0, 800, 1, 8).selectExpr("id % 3 AS k").groupBy("k").count().collect()
-compiled = compile_subscriptions(session, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl", quiet=True)
+runner = SparkRunner(session, quiet=True)
+compiled = compile_subscriptions(runner, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl")
 matched = match_events(
-    session, "snapshot", "events.jsonl", "matches.jsonl", rejected="refused-events.jsonl", quiet=True
+    SparkRunner(session, quiet=True),
+    "snapshot",
+    "events.jsonl",
+    "matches.jsonl",
+    rejected="refused-events.jsonl",
 )
 said = {"executors": session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1}
 # The first holder that closes Spark ends it, whoever listens.

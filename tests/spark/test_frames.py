@@ -14,12 +14,12 @@ from headgate import Edge, Engine, Node, Subscription
 from headgate.core.versions.current import resolved
 from headgate.errors import HeadgateError, SnapshotError, TableError
 from headgate.graph.build.sharding import shard_name
-from headgate.local import compile as local_compile
 from headgate.runtime.sharding import Sharding
 from headgate.spark.frames import match as frames
 from tests.contract.frames import HOSTILE, hostile
 from tests.lanes import some
 from tests.spark.files import put_lines
+from tests.spark.jobs import compile_subscriptions
 from tests.spark.rdf_cases import too_much
 from tests.spark.without_spark import compile_shards
 
@@ -229,8 +229,8 @@ def test_documents_and_filters_that_are_too_much(
         for n in range(6)
     ]
     table, sharding = put_lines(tmp_path / "subs.jsonl", rows), Sharding.of(3)
-    local_compile.compile_subscriptions(
-        table, str(tmp_path / "cut"), rejected=str(tmp_path / "no.jsonl"), sharding=sharding
+    compile_subscriptions(
+        None, table, str(tmp_path / "cut"), rejected=str(tmp_path / "no.jsonl"), sharding=sharding
     )
     homes = [{*Engine.open(resolved(tmp_path / "cut") / shard_name(shard)).ids} for shard in range(3)]
     assert sum(not home.isdisjoint({"s0", "s1", "s2"}) for home in homes) > 1

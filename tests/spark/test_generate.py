@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headgate.spark.tables import generate as module
+from headgate.spark import runner as module
 from headgate.workloads.catalogue import NAMES, workload
 from headgate.workloads.graphs.exchange import Exchange
 from headgate.workloads.graphs.social import Social
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.spark.tables.generate import Maker
+    from headgate.jobs.generate import Maker
     from headgate.workloads.graphs.graphs import GraphWorkload
 
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def test_rows_do_not_depend_on_partitions(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(module, "BATCH", size)
+    monkeypatch.setattr(module, "TASK_NUMBERS", size)
     for make, schema, name in (
         (advertising.events, advertising.schema(), "events.parquet"),
         (advertising.subscriptions, advertising.subscription_schema(), "subs.parquet"),
@@ -131,7 +131,7 @@ def test_graphs_from_the_command_line(
     made: GraphWorkload,
 ) -> None:
     # So that there are several partitions.
-    monkeypatch.setattr("headgate.spark.tables.generate.BATCH", 1)
+    monkeypatch.setattr("headgate.spark.runner.TASK_NUMBERS", 1)
     headgate = Command(monkeypatch, capsys)
     arguments = ("generate", *command.split(), "--events", "30", "--seed", "4", "--format", form, "--quiet")
     ran = headgate(*arguments, "--output", tmp_path, "--json")

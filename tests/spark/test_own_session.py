@@ -11,10 +11,11 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
-from headgate.spark.jobs.backtest.backtest import backtest
-from headgate.spark.jobs.backtest.what_if import what_if
-from headgate.spark.jobs.compile.compile import compile_subscriptions
-from headgate.spark.jobs.match.match import match_events
+from headgate.contents.kind import FilterSettings
+from headgate.jobs.backtest import backtest
+from headgate.jobs.match import match_events
+from headgate.jobs.what_if import what_if
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
 from headgate.spark.stream.run import CONF
@@ -24,6 +25,7 @@ from tests.contract.frames import HOSTILE
 from tests.lanes import some
 from tests.seeds import NIGHTLY
 from tests.spark.files import get_lines, put, put_lines
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,17 +112,18 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for form in TABLES:
         table, output = events[form], folder / f"m-{form}.jsonl"
-        done = match_events(session, made, table, str(output), rejected=no, quiet=True)
+        done = match_events(SparkRunner(session, quiet=True), made, table, str(output), rejected=no)
         found[f"match {form}"] = (
             done.events,
             done.rejected,
             sorted(map(str, get_lines(output))),
             get_lines(no),
         )
-        tried = backtest(session, FILTERS[1], table, output=str(folder / f"b-{form}.jsonl"), quiet=True)
+        runner, kept = SparkRunner(session, quiet=True), str(folder / f"b-{form}.jsonl")
+        tried = backtest(runner, FILTERS[1], table, FilterSettings(), output=kept)
         found[f"backtest {form}"] = (tried.matches, tried.sample, get_lines(folder / f"b-{form}.jsonl"))
     question = Question(changes, made, events["csv"], cost=False)
-    changed = what_if(session, question, rejected=no, quiet=True)
+    changed = what_if(SparkRunner(session, quiet=True), question, rejected=no)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
     found["summary"] = summarise(session, str(folder / "m-csv.jsonl"), 3, quiet=True)
     found["refusals"] = refusals_of(session, no)

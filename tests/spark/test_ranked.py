@@ -14,18 +14,18 @@ from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.core.snapshot import room_of
 from headgate.core.versions.current import resolved
 from headgate.errors import SnapshotError, TableError
+from headgate.jobs.choosing import has_any
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import RANKS, WEIGHTS
-from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.tables import read_lines
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format
 from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.spark.files import Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import compile_graph, compile_subscriptions, match_events, on_spark
+from tests.spark.jobs import compile_graph, compile_subscriptions, match_events, on_spark, runner_of
 from tests.spark.without_spark import compile_graph_lines, compile_lines, match_lines
 
 if TYPE_CHECKING:
@@ -395,7 +395,7 @@ def test_numbers_of_parquet_that_are_none_are_refused(job: Job) -> None:
     }
 
 
-def test_a_table_has_ranks_if_it_has_a_column_for_them(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_has_ranks_if_it_has_a_column_for_them(session: SparkSession | None, tmp_path: Path) -> None:
     lines: dict[str, bool] = {
         '{"id": 1, "filter": "a"}': False,
         '{"id": 1, "filter": "a", "score": null}': True,
@@ -408,10 +408,10 @@ def test_a_table_has_ranks_if_it_has_a_column_for_them(spark: SparkSession, tmp_
     others = [line for line, ranked in lines.items() if not ranked]
     for line in ("", *(line for line, ranked in lines.items() if ranked)):
         table = put(tmp_path / "subs.jsonl", "\n".join(["", *others, line, ""]))
-        assert FileTable(spark, table).has_any(RANKS) is lines[line], line
+        assert has_any(runner_of(session).table(table), RANKS) is lines[line], line
     for header, ranked in (("id,filter", False), ("id,filter,SCORE", True), ("weights,id,filter", True)):
         table = put(tmp_path / "subs.csv", header + "\n")
-        assert FileTable(spark, table).has_any(RANKS) is ranked
+        assert has_any(runner_of(session).table(table), RANKS) is ranked
 
 
 @pytest.mark.parametrize("shards", some([1, 2], 0))
@@ -516,7 +516,7 @@ def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
     places = (put_lines(job.folder / f"{name}.jsonl", each) for name, each in zip(PARTS, rows, strict=True))
     tables = Tables(*places)
     graph, refused = str(job.folder / "graph"), str(job.refused)
-    assert not FileTable(job.spark, str(tables.subscriptions)).has_any([WEIGHTS])
+    assert not has_any(runner_of(job.spark).table(str(tables.subscriptions)), [WEIGHTS])
     compile_graph_lines(job.folder / "graph", *rows)
     put_lines(job.folder / "events.jsonl", COMING)
     with pytest.raises(SnapshotError, match="ranks by score and path only: compile the graph with --ranked"):

@@ -18,15 +18,14 @@ from headgate.contents.kind import FilterSettings
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.errors import TableError
+from headgate.jobs.choosing import contents_of
 from headgate.rdf.compiling import RdfContents
 from headgate.rdf.events.feeds import feed_events
 from headgate.rdf.events.reading import default_reader
 from headgate.rdf.index.index import RdfIndex
-from headgate.spark.jobs.compile.choosing import contents_of
-from headgate.spark.tables.given import FileTable
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
-from tests.spark.jobs import backtest_documents, on_spark
+from tests.spark.jobs import backtest, on_spark, runner_of
 from tests.spark.rdf_cases import (
     BOMBS,
     PREFIX,
@@ -165,14 +164,16 @@ def test_a_filter_that_is_too_much_is_left_out(session: SparkSession | None, tmp
     assert refused["dense"]["reason"].startswith("joining it takes more than 50,000,000 steps")
 
 
-def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSession, tmp_path: Path) -> None:
-    job = Job(spark, tmp_path)
+def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(
+    session: SparkSession | None, tmp_path: Path
+) -> None:
+    job, runner = Job(session, tmp_path), runner_of(session)
     rows = [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "ASK {}", "Dialect": "sparql"}]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    assert contents_of(FilterSettings(), [FileTable(spark, table)], spark).name == "records+rdf"
+    assert contents_of(FilterSettings(), [runner.table(table)], runner.table).room_name == "records+rdf"
     both = FilterSettings(schema='{"a": "int64"}', options=Options())
-    assert contents_of(both, [FileTable(spark, table)], spark).name == "records+rdf"
-    contents = contents_of(FilterSettings("tuples"), [FileTable(spark, table)], spark)
+    assert contents_of(both, [runner.table(table)], runner.table).room_name == "records+rdf"
+    contents = contents_of(FilterSettings("tuples"), [runner.table(table)], runner.table)
     assert isinstance(contents, RdfContents)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1
     columns = [
@@ -180,7 +181,7 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(spark: SparkSess
         {"id": "2", "filter": None, "dialect": "sql"},
     ]
     table = put_table(tmp_path / "subs.parquet", columns, SUBSCRIPTIONS)
-    assert isinstance(contents_of(FilterSettings("sparql"), [FileTable(spark, table)], spark), RdfContents)
+    assert isinstance(contents_of(FilterSettings("sparql"), [runner.table(table)], runner.table), RdfContents)
     with pytest.raises(
         TableError, match=r"a schema and a sample are for filters of records, and the filters"
     ):
@@ -328,7 +329,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
     often = [str(name) for name, count in sorted(counts.items()) if 5 < count < 40]
     for name in often[:1]:
         output = tmp_path / f"{name}.jsonl"
-        done = backtest_documents(
+        done = backtest(
             job.spark,
             index.filter(name),
             table,
@@ -350,7 +351,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
         assert set(done.sample) <= set(found)
         assert len(done.sample) == 5
     with pytest.raises(TableError, match=r"does not exist"):
-        backtest_documents(job.spark, "ASK {}", "nowhere.jsonl", dialect=SPARQL, quiet=True)
+        backtest(job.spark, "ASK {}", "nowhere.jsonl", dialect=SPARQL, quiet=True)
 
 
 @on_spark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
@@ -15,11 +16,12 @@ from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
-from headgate.spark.jobs.match.worker import Task, match_rows
-from headgate.spark.jobs.shards.compile import parted_by_hash
+from headgate.spark.tables.rows import parted_by_hash
 from headgate.tables.event_rows import LINES
+from headgate.tables.frames.rows import match_frame
+from headgate.tables.frames.task import FrameTask
+from headgate.tables.frames.tuples import _of_event
 from headgate.tables.shards.rows import HOME
-from headgate.tables.tuples import _of_event
 from headgate.xml.index.index import XmlIndex
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.jobs import compile_subscriptions, match_events, on_spark
@@ -68,7 +70,7 @@ def test_rows_are_refused_as_in_one_piece(session: SparkSession | None, tmp_path
     assert (cut.subscriptions, cut.shards, cut.ranked) == (4, 3, False)
     assert names(tmp_path) == ["out", "refused.jsonl", "subs.jsonl"]
     assert room_of(tmp_path / "out") == "filter-shards"
-    found = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
+    found = [ids_at(place) for place in shard_places(tmp_path / "out")]
     assert sorted(identity for each in found for identity in each) == ACCEPTED
     # The first of equal ids wins, whatever their tenants.
     done = match_lines(tmp_path / "out", [{"id": 1, "tenant": "b", "x": 9}, {"id": 2, "tenant": "c"}])
@@ -85,7 +87,7 @@ def test_whole_numbers_of_csv_are_seen_in_the_whole_table(
 ) -> None:
     rows: list[Row] = [{"id": each, "filter": "x = 7"} for each in [*range(30), *more]]
     cut = compile_rows(session, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(2))
-    ids = [ids_at(place, ranked=False) for place in shard_places(tmp_path / "out")]
+    ids = [ids_at(place) for place in shard_places(tmp_path / "out")]
     assert sorted(identity for each in ids for identity in each) == sorted(found)
     assert (cut.subscriptions, open_target(str(tmp_path / "out")).numbered) == (len(rows), not more)
 
@@ -168,16 +170,17 @@ def test_what_cannot_be_read_leaves_nothing(session: SparkSession | None, tmp_pa
 
 def test_a_shard_that_was_replaced_is_not_matched(tmp_path: Path) -> None:
     RecordIndex.build([Subscription(1, "x")]).save(tmp_path / "one")
-    task = Task(Group(str(tmp_path / "one"), "another digest"), "records", LINES, "long", "long")
+    task = FrameTask(Group(str(tmp_path / "one"), "another digest"), "records", LINES, numbered=True)
+    batch = pa.RecordBatch.from_pydict({"value": pa.array([b'{"id": 1}'], pa.binary())})
     with pytest.raises(SnapshotError, match="was replaced while it was being used: run the job again"):
-        list(match_rows([], task))
+        list(match_frame([batch], task))
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("count", [1, 2, 7, 200])
 def test_spark_4_0_has_each_shard_in_its_partition(spark: SparkSession, count: int) -> None:
     placed = spark.range(1_000).select((sf.col("id") % count).cast("int").alias(HOME))
-    parted = parted_by_hash(placed, count)
+    parted = parted_by_hash(placed, HOME, count)
     assert parted.rdd.getNumPartitions() == count
     rows = parted.select(HOME, sf.spark_partition_id().alias("partition")).distinct().collect()
     assert sorted((row[HOME], row["partition"]) for row in rows) == [(n, n) for n in range(count)]

@@ -10,11 +10,11 @@ import pytest
 
 from headgate.core.snapshot import manifest_of
 from headgate.errors import SnapshotError, TableError
-from headgate.local.compile import compile_graph, compile_subscriptions
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.tables.contained import contained
 from headgate.tables.results import Tables
+from tests.spark.jobs import compile_graph, compile_subscriptions
 from tests.streaming.world import World, lines, log_of
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Owner:
         for name in json.loads(log["position"]):
             (held / name).write_text("")
         compile_subscriptions(
+            None,
             str(table),
             str(self.world.snapshot),
             rejected=str(self.world.root / "r.jsonl"),
@@ -164,7 +165,10 @@ def test_equal_and_changed_tables_behave_alike(tmp_path: Path) -> None:
                 owner.compile()
             else:
                 compile_subscriptions(
-                    str(_table(world, owner.table)), str(world.snapshot), rejected=str(world.root / "r.jsonl")
+                    None,
+                    str(_table(world, owner.table)),
+                    str(world.snapshot),
+                    rejected=str(world.root / "r.jsonl"),
                 )
             assert subscribed(subscriptions) == {**owner.table, **({} if known else {"late": "age > 9"})}
             subscriptions.close()
@@ -188,18 +192,18 @@ def test_the_position_is_that_before_the_tables_are_read(tmp_path: Path) -> None
     said = {"source": "files", "position": '["a.csv", "b.jsonl"]'}
     table = str(_table(world, {"s": "age > 1"}))
     for shards in (1, 2):
-        compile_subscriptions(table, place, changes=str(world.changes), shards=shards, **more)
+        compile_subscriptions(None, table, place, changes=str(world.changes), shards=shards, **more)
         assert manifest_of(tmp_path / "s")["changes"] == said
     tables = Tables(str(tmp_path / "n.jsonl"), str(tmp_path / "e.jsonl"), None)
-    compile_graph(tables, place, changes=str(world.changes), **more)
+    compile_graph(None, tables, place, changes=str(world.changes), **more)
     assert manifest_of(tmp_path / "s")["changes"] == said
-    compile_subscriptions(table, place, **more)
+    compile_subscriptions(None, table, place, **more)
     assert "changes" not in manifest_of(tmp_path / "s")
     for wrong in (str(tmp_path / "absent"), table):
         with pytest.raises(TableError, match="is not a folder: make it"):
-            compile_subscriptions(table, place, changes=wrong, **more)
+            compile_subscriptions(None, table, place, changes=wrong, **more)
     with pytest.raises(TableError, match="not from Kafka"):
-        compile_subscriptions(table, place, changes="kafka://host/topic", **more)
+        compile_subscriptions(None, table, place, changes="kafka://host/topic", **more)
 
 
 def test_another_kind_of_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The command line: thin commands, heavy imports inside them.
+"""The command line: thin commands, each in a module that is loaded by its name, heavy imports inside them.
 
 Exit codes: 0 done; 1 refused, with one line on stderr; 2 wrong usage; 3 done, but rows were refused and
 `--strict` was given; 130 interrupted.
@@ -12,47 +12,12 @@ import sys
 
 import click
 
-from headgate.cli import (
-    backtesting,
-    converting,
-    explaining,
-    generating,
-    jobs,
-    machine,
-    networking,
-    planning,
-    publishing,
-    reporting,
-    running,
-    serving,
-    snapshots,
-    subscriptions,
-    validating,
-)
 from headgate.cli.shell import ALONE, cli
 from headgate.cli.standard import named
 from headgate.errors import HeadgateError, MachineError
 from headgate.spark.session.java import ADVICE, PACKAGES
 
-__all__ = [
-    "backtesting",
-    "cli",
-    "converting",
-    "explaining",
-    "generating",
-    "jobs",
-    "machine",
-    "main",
-    "networking",
-    "planning",
-    "publishing",
-    "reporting",
-    "running",
-    "serving",
-    "snapshots",
-    "subscriptions",
-    "validating",
-]
+__all__ = ["cli", "main"]
 
 
 def main() -> None:

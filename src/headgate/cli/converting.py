@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import name_options
+from headgate.cli.options import options_of
 from headgate.cli.shell import STRICT_EXIT, cli, json_option, tell
+from headgate.contents.settings import NAMES, PLAIN, PlainSettings
 from headgate.core.subscription import FOREIGN
 
 if TYPE_CHECKING:
@@ -24,18 +25,16 @@ if TYPE_CHECKING:
 @click.option(
     "--rejected", metavar="TABLE", help="Where rows that are refused go; beside the output by default."
 )
-@name_options
+@options_of(PlainSettings, [PLAIN[name] for name in NAMES])
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
 @json_option
 def convert(
+    said: PlainSettings,
     subscriptions: str,
     dialect: str,
     output: str,
     rejected: str | None,
     *,
-    nulls: str | None,
-    names: str | None,
-    dots: str | None,
     strict: bool,
     as_json: bool,
 ) -> None:
@@ -63,7 +62,7 @@ def convert(
     from headgate.records.importers.registry import EXACTLY
     from headgate.records.names import NameSettings
 
-    settings = NameSettings.of({"nulls": nulls, "names": names, "dots": dots})
+    settings = NameSettings.of(said.plain)
     done = run(subscriptions, dialect, output, refused, settings)
     lines = [f"converted {done.filters:,} filters to {output}"]
     lines.append(

@@ -7,26 +7,19 @@ import errno
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.options import option_of, read_given
+from headgate.cli.options import option_of
 from headgate.cli.standard import STANDARD
-from headgate.core.settings import setting_of
 from headgate.errors import EventError, TableError
 from headgate.tables.packed import ending, read_file
-from headgate.tables.settings import Filters, Match, Names
+from headgate.tables.settings import Match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headgate.contents.kind import Feeds, Kind
     from headgate.core.event import Event
-    from headgate.rdf.language.model import Options
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-    Decorated = Callable[..., Any]
 
 
 format_option = option_of(Match, "format", "form")
@@ -54,46 +47,12 @@ def refuse_options(content: str) -> None:
     }
     documents = " and ".join(each.title for each in known if each.documents)
     wrong = {} if kind.documents else dict.fromkeys(_FOR_DOCUMENTS, documents)
-    for text in dict.fromkeys(text for other in known for text in other.options.values()):
-        if text not in kind.options.values():
-            wrong[text] = titles_of(other for other in known if text in other.options.values())
+    for text in dict.fromkeys(text for other in known for text in other.flags):
+        if text not in kind.flags:
+            wrong[text] = titles_of(other for other in known if text in other.flags)
     for option, title in wrong.items():
         if option in given:
             raise click.UsageError(f"{option} is for filters of {title}, and these look at {kind.title}")
-
-
-def rdf_options(command: Decorated) -> Decorated:
-    """Add what is said of filters of RDF."""
-    for name, called in (("injective", ""), ("coerce", ""), ("taxonomy", "taxonomies")):
-        command = option_of(Filters, name, called)(command)
-    return command
-
-
-def xml_options(command: Decorated) -> Decorated:
-    """Add what is said of filters of XML."""
-    return option_of(Filters, "namespaces")(option_of(Filters, "unindexed")(command))
-
-
-def name_options(command: Decorated) -> Decorated:
-    """Add what is said of names in filters of records."""
-    for name in ("dots", "names", "nulls"):
-        command = option_of(Names, name)(command)
-    return command
-
-
-def read_namespaces(given: tuple[str, ...]) -> dict[str, str] | None:
-    """Read prefixes with their namespaces; none if none are given."""
-    found: dict[str, str] = read_given(setting_of(Filters, "namespaces"), given)
-    return found or None
-
-
-def read_settings(
-    taxonomies: tuple[str, ...], *, coerce: bool, injective: bool
-) -> tuple[Taxonomy | None, Options | None]:
-    """Read what is said of filters of RDF; none where nothing is."""
-    from headgate.tables.requests import read_taxonomy
-
-    return read_taxonomy(taxonomies), Filters(coerce=coerce, injective=injective).options
 
 
 def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -10,17 +10,12 @@ import click
 from headgate.cli.documents import (
     format_option,
     item_option,
-    name_options,
-    rdf_options,
     read_document,
-    read_namespaces,
     read_row,
-    read_settings,
     refuse_options,
     source_option,
-    xml_options,
 )
-from headgate.cli.options import option_of, read_given
+from headgate.cli.options import option_of, options_of, read_given
 from headgate.cli.shell import (
     cli,
     factor_option,
@@ -32,10 +27,10 @@ from headgate.cli.shell import (
     wanted_top,
 )
 from headgate.cli.terminal import shown
-from headgate.core.settings import setting_of
+from headgate.core.settings import setting_of, settings_of
 from headgate.core.subscription import SQL
 from headgate.errors import SnapshotError
-from headgate.tables.settings import Backtest, Best
+from headgate.tables.settings import Backtest, Best, Filters
 
 if TYPE_CHECKING:
     from headgate.contents.kind import FilterSettings, Kind, Results
@@ -151,12 +146,11 @@ LIMIT = 10
 @click.option(
     "--tuples", type=click.IntRange(0), metavar="N", help="XML: show what the filter returns, at most N rows."
 )
-@rdf_options
-@xml_options
-@name_options
+@options_of(Filters)
 @quiet_option
 @json_option
 def explain(
+    said: Filters,
     event: str,
     filter_text: str | None,
     dialect: str | None,
@@ -174,15 +168,7 @@ def explain(
     item: int | None,
     bindings: int | None,
     tuples: int | None,
-    taxonomies: tuple[str, ...],
     *,
-    coerce: bool,
-    injective: bool,
-    namespaces: tuple[str, ...],
-    unindexed: str | None,
-    nulls: str | None,
-    names: str | None,
-    dots: str | None,
     hops: bool,
     why_not: bool,
     quiet: bool,
@@ -208,12 +194,9 @@ def explain(
         raise click.UsageError("--limit and --within go with --why-not")
     if filter_text is None and dialect is not None:
         raise click.UsageError("--dialect goes with --filter")
-    said = (taxonomies, coerce, injective, namespaces, unindexed, nulls, names, dots)
-    if filter_text is None and any(said):
-        raise click.UsageError(
-            "--taxonomy, --coerce, --injective, --namespace, --unindexed, --nulls, --names and --dots go "
-            "with --filter: a snapshot has its own"
-        )
+    if filter_text is None and said != Filters():
+        *most, last = (each.flag for each in settings_of(Filters))
+        raise click.UsageError(f"{', '.join(most)} and {last} go with --filter: a snapshot has its own")
     weighing = read_given(setting_of(Best, "factors"), factors)
     wanted = wanted_top("--rank", Best(top=rank, mode=mode, factors=weighing, by=by, decay=decay, hops=hops))
     if wanted is not None and subscription is None:
@@ -221,8 +204,9 @@ def explain(
     for option, rows in (("--bindings", bindings), ("--tuples", tuples)):
         if rows is not None and (why_not or wanted is not None):
             raise click.UsageError(f"{option} goes with --filter, or --snapshot and --subscription")
-    from headgate.contents.kind import FilterSettings
+    from headgate.contents.kind import ALLOW
     from headgate.contents.registry import kind_of
+    from headgate.tables.requests import read_taxonomy
 
     content = _content(snapshot, dialect)
     refuse_options(content)
@@ -237,19 +221,11 @@ def explain(
         near = _near_misses(str(snapshot), data, limit or LIMIT, within, quiet=quiet)
         told = Answer({"near_misses": [_as_json(miss) for miss in near]}, _near(near, within))
     else:
-        taxonomy, options = read_settings(taxonomies, coerce=coerce, injective=injective)
-        wanted_of_filter = FilterSettings(
-            dialect or SQL,
-            taxonomy=taxonomy,
-            options=options,
-            namespaces=read_namespaces(namespaces),
+        if "unindexed" in kind.settings:
             # One filter is asked about one event in any case.
-            unindexed=unindexed or ("allow" if "unindexed" in kind.settings else None),
-            nulls=nulls,
-            names=names,
-            dots=dots,
-        )
-        told = _explain_filter(kind, data, str(filter_text), wanted_of_filter, results)
+            said = replace(said, unindexed=said.unindexed or ALLOW)
+        meant = said.filter_settings(dialect, read_taxonomy(said.taxonomy))
+        told = _explain_filter(kind, data, str(filter_text), meant, results)
     tell(told.result, shown(told.lines), as_json=as_json)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headgate.cli.options import options_of
-from headgate.cli.shell import cli, prepare, run_job, tell, where_options
+from headgate.cli.shell import cli, prepare, run_on, tell, where_options
 from headgate.core.settings import settings_of
 from headgate.workloads.catalogue import NAMES, RDF_NAMES
 from headgate.workloads.settings import GRAPHS, Generate, settings_of_workloads
@@ -17,7 +17,7 @@ from headgate.workloads.settings import GRAPHS, Generate, settings_of_workloads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.spark.session.session import Session
+    from headgate.jobs.runner import Runner
     from headgate.tables.settings import Where
 
     Decorated = Callable[..., Any]
@@ -145,19 +145,13 @@ def _make(asked: Generate, where: Where, *, output: Path, quiet: bool, as_json: 
     large = None if total <= ROWS else f"{total:,} rows are many"
     places = {table: _place(output, table, asked.format) for table in made.tables}
 
-    def here() -> None:
-        from headgate.local.generate import generate
+    def run(runner: Runner) -> None:
+        from headgate.jobs.generate import generate
 
         for table, (make, schema, count) in made.tables.items():
-            generate(make, schema, count, places[table], seed=seed, quiet=quiet)
+            generate(runner, make, schema, count, places[table], seed=seed)
 
-    def on_spark(spark: Session) -> None:
-        from headgate.spark.tables.generate import generate
-
-        for table, (make, schema, count) in made.tables.items():
-            generate(spark, make, schema, count, places[table], seed=seed, quiet=quiet)
-
-    run_job(where, large, here, on_spark, quiet=quiet)
+    run_on(where, large, run, quiet=quiet)
     lines = [f"wrote {table.rows:,} {called} to {places[called]}" for called, table in made.tables.items()]
     if made.taxonomy is not None:
         classes = output / TAXONOMY

@@ -16,16 +16,14 @@ from headgate.cli.shell import (
     cli,
     fields_of,
     prepare,
-    run_job,
+    run_on,
     tell,
     where_options,
 )
 from headgate.tables.settings import Compile, Match, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headgate.spark.session.session import Session
+    from headgate.jobs.runner import Runner
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
 
 
@@ -69,8 +67,8 @@ def compile_(asked: Compile, where: Where, *, strict: bool, quiet: bool, as_json
     large = why_large([*asked.tables, *([asked.sample] if asked.sample else [])])
     prepare(where, large)
     wanted = replace(wanted, taxonomy=read_taxonomy(asked.taxonomy))
-    compile_one = _compiling(asked, {**asked.arguments(wanted), "rejected": refused}, quiet=quiet)
-    done = run_job(where, large, compile_one, compile_one, quiet=quiet)
+    said = {**asked.arguments(wanted), "rejected": refused}
+    done = run_on(where, large, lambda runner: _compile(runner, asked, said), quiet=quiet)
     told = _compiled(done)
     lines = [f"compiled {told} {_over(done)} to {asked.snapshot}"]
     lines.append(
@@ -94,38 +92,17 @@ def _check_graph(asked: Compile) -> None:
         raise click.UsageError("Missing option '--subscriptions', or '--nodes' and '--edges'.")
 
 
-def _compiling(
-    asked: Compile, said: dict[str, Any], *, quiet: bool
-) -> Callable[..., CompileResult | GraphCompileResult]:
-    """Return how tables are compiled: a call with a session of Spark, or without."""
-    output = asked.snapshot
-    if asked.nodes is not None and asked.edges is not None:
-        from headgate.tables.results import Tables
+def _compile(runner: Runner, asked: Compile, said: dict[str, Any]) -> CompileResult | GraphCompileResult:
+    """Compile the tables."""
+    if asked.nodes is None or asked.edges is None:
+        from headgate.jobs.compile import compile_subscriptions
 
-        tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
+        return compile_subscriptions(runner, str(asked.subscriptions), asked.snapshot, **said)
+    from headgate.jobs.graph import compile_graph
+    from headgate.tables.results import Tables
 
-        def with_graph(spark: Session | None = None) -> GraphCompileResult:
-            if spark is None:
-                from headgate.local import compile as here
-
-                return here.compile_graph(tables, output, quiet=quiet, **said)
-            from headgate.spark.jobs.compile import graph
-
-            return graph.compile_graph(spark, tables, output, quiet=quiet, **said)
-
-        return with_graph
-    table = str(asked.subscriptions)
-
-    def without(spark: Session | None = None) -> CompileResult:
-        if spark is None:
-            from headgate.local import compile as here
-
-            return here.compile_subscriptions(table, output, quiet=quiet, **said)
-        from headgate.spark.jobs.compile import compile as plain
-
-        return plain.compile_subscriptions(spark, table, output, quiet=quiet, **said)
-
-    return without
+    tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
+    return compile_graph(runner, tables, asked.snapshot, **said)
 
 
 def _compiled(done: CompileResult | GraphCompileResult) -> str:
@@ -177,19 +154,14 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
     prepare(where, large)
     from headgate.runtime.targets import open_target
 
-    open_target(asked.snapshot, **wanted)
+    target = open_target(asked.snapshot, **wanted)
 
-    def here() -> MatchResult:
-        from headgate.local.match import match_events
+    def match(runner: Runner) -> MatchResult:
+        from headgate.jobs.match import match_events
 
-        return match_events(**said, quiet=quiet)
+        return match_events(runner, **said, target=target)
 
-    def on_spark(spark: Session) -> MatchResult:
-        from headgate.spark.jobs.match.match import match_events
-
-        return match_events(spark, **said, quiet=quiet)
-
-    done = run_job(where, large, here, on_spark, quiet=quiet)
+    done = run_on(where, large, match, quiet=quiet)
     found = "matches" if asked.top is None else f"matches, the best {asked.top:,} of each,"
     lines = [f"matched {done.events:,} events: {done.matches:,} {found} in {asked.output}"]
     lines.append(

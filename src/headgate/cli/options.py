@@ -270,7 +270,7 @@ def read_given(setting: Setting, value: Any) -> Any:
         if setting.kind is Kind.NUMBERS and name.strip() in found:
             raise click.UsageError(f"{setting.flag} {entry}: is given twice")
         found[name.strip()] = read
-    return found
+    return found or setting.default
 
 
 def option_rows(settings: Iterable[Setting | click.Parameter]) -> list[str]:

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import fields
+from importlib import import_module
 from importlib.abc import MetaPathFinder
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
+    from headgate.jobs.runner import Runner
     from headgate.runtime.questions import Top
     from headgate.spark.session.session import Session
 
@@ -67,13 +69,40 @@ class _Command(click.Command):
             super().invoke(ctx)
 
 
+HOMES = {
+    "backtest": "backtesting",
+    "compile": "jobs",
+    "convert": "converting",
+    "demo": "machine",
+    "doctor": "machine",
+    "explain": "explaining",
+    "generate": "generating",
+    "listen": "publishing",
+    "match": "jobs",
+    "network": "networking",
+    "plan": "planning",
+    "publish": "publishing",
+    "report": "reporting",
+    "run": "running",
+    "serve": "serving",
+    "service": "serving",
+    "site": "networking",
+    "snapshot": "snapshots",
+    "stream": "running",
+    "subscriptions": "subscriptions",
+    "validate": "validating",
+    "warm": "machine",
+}
+"""The module of each command, which is loaded when the command is asked for."""
+
+
 class _Interrupted(click.ClickException):
     exit_code = 130
 
 
 class _Group(_Command, click.Group):
     command_class = _Command
-    group_class = type
+    group_class: type[click.Group] | type[type] | None = type
 
     def invoke(self, ctx: click.Context) -> None:
         try:
@@ -83,7 +112,21 @@ class _Group(_Command, click.Group):
             raise _Interrupted("interrupted") from None
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Root(_Group):
+    """Finds commands by name: one that runs loads no other."""
+
+    group_class = _Group
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return sorted(HOMES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in HOMES:
+            import_module(f"headgate.cli.{HOMES[cmd_name]}")
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="headgate")
 @click.option(
     "--kinds",
@@ -138,6 +181,22 @@ def run_job(
                 click.echo(f"running on Spark: {error}", err=True)
     with session(where, quiet=quiet) as spark:
         return on_spark(spark)
+
+
+def run_on(where: Where, large: str | None, run: Callable[[Runner], _T], *, quiet: bool) -> _T:
+    """Run a job over a runner, as `run_job` does."""
+
+    def here() -> _T:
+        from headgate.local.runner import LocalRunner
+
+        return run(LocalRunner(quiet))
+
+    def on_spark(spark: Session) -> _T:
+        from headgate.spark.runner import SparkRunner
+
+        return run(SparkRunner(spark, quiet))
+
+    return run_job(where, large, here, on_spark, quiet=quiet)
 
 
 def is_here(where: Where, large: str | None) -> bool:

@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import (
-    format_option,
-    name_options,
-    rdf_options,
-    read_namespaces,
-    xml_options,
-)
-from headgate.cli.options import option_of
+from headgate.cli.documents import format_option
+from headgate.cli.options import option_of, options_of
 from headgate.cli.shell import cli
 from headgate.cli.standard import named
-from headgate.tables.settings import Compile
+from headgate.tables.settings import Compile, Filters, read_text
 
 if TYPE_CHECKING:
     from headgate.backtest.checking import FilterCheck
@@ -42,12 +36,11 @@ _WIDEST = 60
 @option_of(Compile, "schema")
 @option_of(Compile, "dialect")
 @format_option
-@rdf_options
-@xml_options
-@name_options
+@options_of(Filters)
 @click.option("--all", "every", is_flag=True, help="List all filters, not the first 50.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each filter, a line each.")
 def validate(
+    said: Filters,
     subscriptions: str | None,
     nodes: str | None,
     edges: str | None,
@@ -55,15 +48,7 @@ def validate(
     schema: str | None,
     dialect: str | None,
     form: str | None,
-    taxonomies: tuple[str, ...],
     *,
-    coerce: bool,
-    injective: bool,
-    namespaces: tuple[str, ...],
-    unindexed: str | None,
-    nulls: str | None,
-    names: str | None,
-    dots: str | None,
     every: bool,
     as_json: bool,
 ) -> None:
@@ -92,20 +77,9 @@ def validate(
         raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
     for path in places.values():
         check_input(path)
-    check_taxonomy(taxonomies)
-    asked = Compile(
-        snapshot="",
-        dialect=dialect,
-        schema=schema,
-        coerce=coerce,
-        injective=injective,
-        namespaces=read_namespaces(namespaces) or {},
-        unindexed=unindexed,
-        nulls=nulls,
-        names=names,
-        dots=dots,
-    )
-    wanted = asked.wanted(read_taxonomy(taxonomies))
+    check_taxonomy(said.taxonomy)
+    types = None if schema is None else read_text(schema)
+    wanted = said.filter_settings(dialect, read_taxonomy(said.taxonomy), schema=types)
     from headgate.local.validate import validate as check
 
     done = check(places, wanted, events=events, content_type=form)

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from headgate.contents.settings import PLAIN, PlainSettings
 from headgate.core.event import FEED_TYPES
 from headgate.core.subscription import SQL
 from headgate.errors import EventError, PlanError
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-REFUSE, ALLOW = UNINDEXED = ("refuse", "allow")
+REFUSE, ALLOW = PLAIN["unindexed"].choices
 """What becomes of filters that no index leads to."""
 
 
 @dataclass(frozen=True)
-class FilterSettings:
+class FilterSettings(PlainSettings):
     """Settings of filters. Each kind of content knows some of them (`Kind.settings`)."""
 
     dialect: str = SQL
@@ -46,16 +47,6 @@ class FilterSettings:
     """A `Taxonomy`."""
     options: Any = None
     """What departs from the standard of the language."""
-    namespaces: Any = None
-    """Namespaces by prefix."""
-    unindexed: str | None = None
-    """Whether filters are taken that no index leads to: `refuse` or `allow`."""
-    nulls: str | None = None
-    """Whether null is told from missing: `missing` or `told`."""
-    names: str | None = None
-    """Whether case tells names apart: `any_case` or `exact`."""
-    dots: str | None = None
-    """What a dot in a name is: `path`, `name` or `either`."""
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -66,21 +57,21 @@ class FilterSettings:
         """
         return tuple(name for name in SETTINGS if getattr(self, name) is not None)
 
+    def of(self, kind: Kind) -> FilterSettings:
+        """Return those that are about a kind."""
+        return FilterSettings(
+            self.dialect, **{name: getattr(self, name) for name in self.said if name in kind.settings}
+        )
+
 
 SETTINGS = {
     "schema": "a schema",
     "sample": "a sample",
     "taxonomy": "a taxonomy",
     "options": "options",
-    "namespaces": "namespaces",
-    "unindexed": "settings of unindexed filters",
-    "nulls": "settings of names",
-    "names": "settings of names",
-    "dots": "settings of names",
+    **{name: each.called for name, each in PLAIN.items()},
 }
 """The settings that are about some kinds only, as messages name them."""
-NAMES = ("nulls", "names", "dots")
-"""Those that say together what names mean."""
 
 
 class Feeds(NamedTuple):
@@ -127,8 +118,8 @@ class Kind(ABC):
     """How many bytes a document may have."""
     settings: ClassVar[frozenset[str]] = frozenset()
     """The fields of `FilterSettings` that are about its filters."""
-    options: ClassVar[Mapping[str, str]] = {}
-    """Options of commands that are about its filters alone: by the parameter, as they are written."""
+    options: ClassVar[Iterable[str]] = ()
+    """Other options of commands that are about its filters alone."""
     results: ClassVar[str | None] = None
     """The option that asks for what filters give besides that they hold, if they give something."""
 
@@ -146,6 +137,11 @@ class Kind(ABC):
     def tabular(self) -> frozenset[str]:
         """Name the endings of documents that are those of tables, if no other files are with them."""
         return frozenset()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """List all options of commands that are about its filters alone."""
+        return (*self.options, *(each.flag for name, each in PLAIN.items() if name in self.settings))
 
     def gives(self, results: str) -> bool:
         """Tell whether filters give such results."""

@@ -14,7 +14,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import NAMES, SETTINGS, Kind
+from headgate.contents.kind import SETTINGS, Kind
+from headgate.contents.settings import NAMES
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, MIXED_SIGN, RANKING, RDF, RECORDS, XML
 from headgate.core.subscription import learn_dialects

@@ -19,6 +19,7 @@ import pyarrow as pa
 from headgate.contents.kind import DocumentEvents, Kind
 from headgate.contents.live import PortionedIndex
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, SnapshotCounts
+from headgate.contents.refusing import made_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -139,7 +140,8 @@ class ScanRoom:
         """Index subscriptions; refuses bad filters and repeated ids."""
         given = list(subscriptions)
         ids = Ids.of(each.id for each in given)
-        texts = {each.id: self.kind.check(each.filter, each.dialect) for each in given}
+        checked = made_of(given, lambda row: self.kind.check(row.filter, row.dialect))
+        texts = dict(zip([each.id for each in given], checked, strict=True))
         return ScanIndex(self.kind, {identity: texts[identity] for identity in ids[:]})
 
     def open(self, path: Path, *, verify: bool = True) -> ScanIndex:
@@ -148,9 +150,9 @@ class ScanRoom:
         texts = TextPool(found["filter_offsets"], found["filter_data"]).texts()
         return ScanIndex(self.kind, dict(zip(Ids.from_arrays(found)[:], texts, strict=True)))
 
-    def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
+    def clauses(self, text: str, dialect: str | None = None) -> tuple[Clause, ...]:
         """Take a filter for one clause; refuses a bad one."""
-        return (Clause(self.kind.check(text, dialect), ()),)
+        return (Clause(self.kind.check(text, dialect or self.dialect), ()),)
 
 
 class ScanIndex(PortionedIndex):
@@ -302,26 +304,10 @@ class ScanCompiledFilters:
 
 
 @dataclass(frozen=True)
-class ScanContents:
+class ScanContents(ScanRoom):
     """A kind while tables of its filters are compiled; the same object is what workers need."""
 
-    kind: ScanKind
     demands: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name the kind."""
-        return self.kind.name
-
-    @property
-    def room(self) -> ScanRoom:
-        """Return what builds and opens indexes."""
-        return ScanRoom(self.kind)
-
-    @property
-    def dialect(self) -> str:
-        """Return the kind's own dialect."""
-        return self.kind.dialects[0]
 
     @property
     def writers(self) -> ScanContents:
@@ -332,10 +318,6 @@ class ScanContents:
         """Begin."""
         del checked
         return ScanWriter(self.kind)
-
-    def clauses(self, text: str) -> tuple[Clause, ...]:
-        """Take a filter for one clause."""
-        return self.room.clauses(text, self.dialect)
 
     def file(self, parts: Sequence[memoryview]) -> tuple[ScanCompiledFilters, NDArray[np.int64]]:
         """Lay what writers made one behind another."""

@@ -1,10 +1,15 @@
-"""What requests of several jobs say: of events that are documents, of refused rows, of what matches give."""
+"""What requests of several jobs say: of filters, of documents, of refused rows, of what matches give."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from headgate.core.settings import Kind, setting
+from headgate.core.settings import Kind, setting, settings_of
+from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INPUT, OUTPUT = Kind.INPUT, Kind.OUTPUT
 REFUSED = "`OUTPUT-rejected.jsonl`"
@@ -18,6 +23,92 @@ def formats() -> tuple[str, ...]:
     from headgate.contents.registry import kinds
 
     return tuple(dict.fromkeys(short for kind in kinds().values() for short in kind.types))
+
+
+_NAMES = "settings of names"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainSettings:
+    """Settings of filters that are the same in programs, in files and on the command line.
+
+    A field is all that a setting needs but for what obeys it: its options, its rows in files, its check and
+    its line in the docs are made of it. Which kinds of content obey it, these say (`Kind.settings`).
+    """
+
+    namespaces: Mapping[str, str] | None = setting(
+        "XML: a [prefix of names in filters](xpath.md#names-and-namespaces), and its namespace",
+        None,
+        key="subscriptions.namespaces",
+        option="--namespace",
+        metavar="PREFIX=NAMESPACE",
+        called="namespaces",
+    )
+    unindexed: str | None = setting(
+        "RDF and XML: what becomes of filters that no index leads to ([SPARQL](sparql.md#whole-queries), "
+        "[XPath](xpath.md#what-is-indexed-and-what-is-verified))",
+        None,
+        key="subscriptions.unindexed",
+        listed=("refuse", "allow"),
+        shown="`refuse`",
+        more="Each of those that are allowed is evaluated for every event.",
+        called="settings of unindexed filters",
+        about="filters no index leads to",
+    )
+    nulls: str | None = setting(
+        "records: whether [`present(a)`](language.md#null-case-and-dots) tells null from missing",
+        None,
+        key="subscriptions.nulls",
+        listed=("missing", "told"),
+        shown="`missing`",
+        called=_NAMES,
+        about="whether null is told from missing",
+    )
+    names: str | None = setting(
+        "records: whether `Price` and `price` are [one attribute or two](language.md#null-case-and-dots)",
+        None,
+        key="subscriptions.names",
+        listed=("any_case", "exact"),
+        shown="`any_case`",
+        called=_NAMES,
+        about="whether case tells names apart",
+    )
+    dots: str | None = setting(
+        "records: whether a [dot in a name](language.md#null-case-and-dots) goes into an object, is part of "
+        "the name, or either",
+        None,
+        key="subscriptions.dots",
+        listed=("path", "name", "either"),
+        shown="`path`",
+        called=_NAMES,
+        about="what a dot in a name is",
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        check_plain(self)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Return these settings by their names."""
+        return {name: getattr(self, name) for name in PLAIN}
+
+
+PLAIN = {each.name: each for each in settings_of(PlainSettings)}
+"""These settings by their names."""
+NAMES = tuple(name for name, each in PLAIN.items() if each.called == _NAMES)
+"""Those that say together what names mean."""
+
+
+def check_plain(given: object) -> None:
+    """Refuse values of such settings that mean nothing; `given` has some of them."""
+    for name, each in PLAIN.items():
+        value = getattr(given, name, None)
+        if each.choices and value is not None and value not in each.choices:
+            *most, last = map(repr, each.choices)
+            raise SubscriptionError(
+                f"{name} is {value!r}: give {', '.join(most)} or {last}, for {each.about}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

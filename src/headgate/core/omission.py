@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from headgate.core.stepping import within
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
     from typing import Self
+
+    import pyarrow as pa
 
     from headgate.core.event import Id
 
@@ -106,6 +108,11 @@ class RenamedOmissions(_OmissionBlock):
         named = self._rename(found)
         if named is not None:
             self._onward(named)
+
+
+def by_row(ids: pa.Array[Any], begin: int = 0) -> Callable[[Omission], Omission]:
+    """Give events that are told by their rows, counted from `begin`, their ids."""
+    return lambda found: found._replace(event=ids[begin + int(found.event or 0)].as_py())
 
 
 def renaming(rename: Callable[[Omission], Omission | None], items: Iterable[_T]) -> Iterator[_T]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from headgate.core.values import fold
 from headgate.errors import SubscriptionError
+
+if TYPE_CHECKING:
+    from headgate.core.event import Id
+
+EXACT, RELAXED = MODES = ("exact", "relaxed")
+"""What makes a subscription better: its score if all clauses hold, or the weights of those that hold."""
 
 Weights: TypeAlias = Mapping[str, float] | Sequence[float]
 """What the clauses of a filter count: by the attribute that they look at, or one after the other."""
@@ -103,3 +109,19 @@ def read_factors(factors: Mapping[str, float] | None) -> dict[str, float]:
             )
         found[fold(name)] = number
     return {name: factor for name, factor in found.items() if factor != 1.0}
+
+
+class Best(NamedTuple):
+    """One of the best k: the subscription, and the value that it is ranked by."""
+
+    subscription: Id
+    value: float
+
+
+def check_asked(k: int, mode: str, factors: Mapping[str, float] | None) -> None:
+    """Refuse a question that makes no sense."""
+    check_k(k)
+    if mode not in MODES:
+        raise SubscriptionError(f"there is no mode {mode!r}: use {EXACT!r} or {RELAXED!r}")
+    if mode == EXACT and factors:
+        raise SubscriptionError(f"factors re-weigh clauses, which mode {EXACT!r} does not: use {RELAXED!r}")

@@ -94,6 +94,10 @@ class Setting:
     """A setting that must be given with it; `mode=relaxed` if it must have that value."""
     only: Names = ()
     """What it is about alone, such as some workloads."""
+    called: str = ""
+    """What errors call it, and others that go together with it."""
+    about: str = ""
+    """What its listed values are for, as errors say it."""
 
     @property
     def where(self) -> str:

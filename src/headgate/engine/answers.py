@@ -13,7 +13,7 @@ from headgate.contents.documents import DocumentIndex
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.contents.results import RESULT_COLUMNS, Gives, with_results
 from headgate.core.event import CONTENT_TYPE, SOURCE, Event, column_of
-from headgate.core.omission import RenamedOmissions, renaming
+from headgate.core.omission import RenamedOmissions, by_row, renaming
 from headgate.core.values import fold, kind_of
 from headgate.engine.inputs import event_of
 from headgate.engine.question import RANK, SCORE
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from headgate.contents.results import Home
     from headgate.core.event import Id
-    from headgate.core.omission import Omission
     from headgate.engine.backend import Backend, Column, Events
     from headgate.engine.question import Top
     from headgate.engine.statistics import Statistics
@@ -143,7 +142,7 @@ def giving(
 ) -> Iterator[pa.RecordBatch]:
     """Add what matches give to answers that name events by their rows, and give these their ids."""
     given = (found for part in parts for found in with_results(part, events, homes, limit))
-    for found in renaming(_by_row(ids), given):
+    for found in renaming(by_row(ids), given):
         yield found.set_column(0, EVENT_ID, ids.take(found.column(EVENT_ID).cast(pa.int64())))
 
 
@@ -186,7 +185,7 @@ def lists_of(
         found += [[] for _ in range(len(events))]
         rows = pa.array(range(len(events)), pa.int64())
         backend.check_sources(events, ids)
-        with RenamedOmissions(_by_row(ids)):
+        with RenamedOmissions(by_row(ids)):
             parts = (
                 backend.portions(events, rows, None, MOST)
                 if statistics is None
@@ -223,8 +222,3 @@ def _runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """List from where to where rows are the same."""
     edges = [0, *(np.flatnonzero(np.diff(rows)) + 1).tolist(), len(rows)]
     return pairwise(edges if len(rows) else ())
-
-
-def _by_row(ids: Column) -> Callable[[Omission], Omission]:
-    """Give events that are told by their rows their ids."""
-    return lambda told: told._replace(event=ids[int(told.event or 0)].as_py())

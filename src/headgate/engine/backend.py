@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
-    from headgate.core.ranks import Score, Weights
+    from headgate.core.ranks import Best, Score, Weights
     from headgate.engine.question import Top
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
-    from headgate.ranking.model import Best
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
     Column = pa.Array[Any]

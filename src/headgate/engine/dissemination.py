@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
@@ -149,7 +150,8 @@ class Dissemination:
         ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
         given = [by_id[identity] for identity in ids]
-        taken = ViewMaker(carries, taxonomy, nulls, names, dots)
+        wanted = FilterSettings(taxonomy=taxonomy, nulls=nulls, names=names, dots=dots)
+        taken = ViewMaker(carries, wanted)
         views = taken.views(given)
         found = averages(*sums(views, taken.matching(given), events_of(sample)))
         filters = TextPool.build([each.filter for each in given])

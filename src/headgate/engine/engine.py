@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import kind_of
 from headgate.core.arguments import source_of
 from headgate.core.snapshot import digest_of
@@ -20,7 +21,6 @@ from headgate.engine.refusals import RAISE, RefusedSubscription, check_way
 from headgate.engine.updates import Updates
 from headgate.errors import (
     GraphError,
-    HeadgateError,
     SnapshotError,
     SubscriptionError,
     TaxonomyError,
@@ -143,17 +143,21 @@ class Engine(Queries, Updates):
         rows = subscriptions_of(subscriptions, refused)
         joined: list[Edge] = models_of(edges, Edge, "edge", GraphError)
         places: list[Node] | None = None if nodes is None else models_of(nodes, Node, "node", GraphError)
-        parts = construction.Parts(
-            places, joined, taxonomy, options, namespaces, unindexed, nulls, names, dots
+        wanted = FilterSettings(
+            taxonomy=taxonomy,
+            options=options,
+            namespaces=namespaces,
+            unindexed=unindexed,
+            nulls=nulls,
+            names=names,
+            dots=dots,
         )
+        parts = construction.Parts(places, joined, wanted)
+        if refused is not None:
+            backend, refused = construction.build_rest(rows, parts, ranked=ranked)
+            return cls(backend, refused=refused)
         given = [each for each in rows if not isinstance(each, RefusedSubscription)]
-        try:
-            return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())
-        except HeadgateError as error:
-            if refused is None:
-                raise (construction.blamed(error, given, parts) or error) from None
-        given, refused = construction.sorted_out(rows, parts, ranked=ranked)
-        return cls(construction.build(given, parts, ranked=ranked), refused=refused)
+        return cls(construction.build(given, parts, ranked=ranked))
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> Engine:

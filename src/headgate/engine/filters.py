@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.protocol import Measures
+from headgate.core.ranks import EXACT, Best
 from headgate.engine.backend import Backend, in_columns, in_slices
-from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -6,11 +6,11 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.ranks import EXACT, Best
 from headgate.core.subscription import Subscription
 from headgate.engine.backend import Backend, in_columns
 from headgate.engine.question import RANK, SCORE
 from headgate.errors import EventError
-from headgate.ranking.model import EXACT, Best
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
-from headgate.core.ranks import check_k, read_factors
+from headgate.core.ranks import EXACT, check_asked, check_k, read_factors
 from headgate.engine.inputs import (
     FEEDS,
     asked_of,
@@ -21,7 +21,6 @@ from headgate.engine.question import Top, checked_column
 from headgate.engine.threads import check_threads
 from headgate.errors import SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
-from headgate.ranking.model import EXACT, check_asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     from headgate.contents.kind import Kind
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Event, Id
+    from headgate.core.ranks import Best
     from headgate.engine.backend import Backend
     from headgate.engine.statistics import Statistics
     from headgate.engine.unknown import Unknown
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
-    from headgate.ranking.model import Best
     from headgate.rdf.index.bindings import Bindings
     from headgate.xml.answers.answers import Answer
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.ranks import check_k, read_factors
+from headgate.core.ranks import EXACT, MODES, RELAXED, check_k, read_factors
 from headgate.errors import GraphError, TableError
 from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
-from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,13 +29,12 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import ContentRoom
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
-    from headgate.core.ranks import Weights
+    from headgate.core.ranks import Best, Weights
     from headgate.graph.base import Base
     from headgate.graph.changes.view import View
     from headgate.graph.index import GraphIndex
     from headgate.graph.model import Node
     from headgate.ranking.filters.explain import RankExplanation
-    from headgate.ranking.model import Best
     from headgate.ranking.rows import Rows
 
     Ints = NDArray[np.int64]

@@ -19,22 +19,19 @@ if TYPE_CHECKING:
     from headgate.contents.views import Views
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+_USUAL = FilterSettings()
 
 
 def views_of(
     subscriptions: Sequence[Subscription],
     *,
     carries: str | None = None,
-    taxonomy: Taxonomy | None = None,
-    nulls: str | None = None,
-    names: str | None = None,
-    dots: str | None = None,
+    wanted: FilterSettings = _USUAL,
 ) -> Views:
     """Make views of subscriptions, in their order; their dialects must belong to one kind.
 
-    `carries` is what views over records give, ROW (as they do if it is left out) or KEY, and `nulls`, `names`
-    and `dots` are what their names mean; a taxonomy is for those over RDF.
+    `carries` is what views over records give, ROW (as they do if it is left out) or KEY.
 
     >>> from headgate.core.subscription import Subscription
     >>> views = views_of([Subscription("s1", "//a{id}", "xpath"), Subscription("s2", "//a//b{id}", "xpath")])
@@ -43,10 +40,9 @@ def views_of(
     """
     kind = kind_of(content_of((each.dialect for each in subscriptions), "the views"))
     _check_carries(carries, kind)
-    if taxonomy is not None and "taxonomy" not in kind.settings:
-        raise PlanError("a taxonomy is for views over RDF: leave it out")
-    wanted = FilterSettings(taxonomy=taxonomy, nulls=nulls, names=names, dots=dots)
     wrong = [name for name in wanted.said if name not in kind.settings]
+    if "taxonomy" in wrong:
+        raise PlanError("a taxonomy is for views over RDF: leave it out")
     if wrong:
         raise PlanError(
             f"{wrong[0]}={getattr(wanted, wrong[0])!r} is for views over records, and these are over "

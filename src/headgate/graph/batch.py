@@ -12,7 +12,7 @@ import pyarrow as pa
 from headgate.contents.sharing import slice_of
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
-from headgate.core.omission import Omission, renaming
+from headgate.core.omission import by_row, renaming
 from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.path_cost import DEFAULT_PATH_COST, TIMES, PathCost
@@ -102,11 +102,6 @@ def ids_of(events: Events, identities: Column | None) -> Column:
     if isinstance(events, pa.RecordBatch):
         return column_of(events, ID)
     return pa.array([event.id for event in events])
-
-
-def by_row(ids: Column, begin: int) -> Callable[[Omission], Omission]:
-    """Give events that are told by their rows, counted from `begin`, their ids."""
-    return lambda found: found._replace(event=ids[begin + int(found.event or 0)].as_py())
 
 
 def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -> Iterator[Matches]:

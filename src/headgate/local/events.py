@@ -13,15 +13,12 @@ import pyarrow as pa
 
 from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, column_of
 from headgate.core.id_types import are_whole
-from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, fold, same_name, top_names
+from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
-from headgate.local.json_columns import columns_of
-from headgate.records.events.columns import BatchColumns, GivenColumns
 from headgate.runtime.rows import NOT_UTF8, why_broken
-from headgate.tables.choosing import SAMPLE
-from headgate.tables.csv_text import read_csv, typed
+from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
 from headgate.tables.document_rows import (
     CONTENT,
     FEEDS,
@@ -29,6 +26,7 @@ from headgate.tables.document_rows import (
     LENIENT,
     NOTES,
     PATH,
+    READ,
     TALLY,
     WHOLE_TEXTS,
     ReadSettings,
@@ -39,21 +37,19 @@ from headgate.tables.document_rows import (
 from headgate.tables.document_rows import read_rows as read_document_rows
 from headgate.tables.event_rows import (
     COLUMNS,
-    DOCUMENTS,
     LINES,
     MISFIT,
     NO_ID,
     NUMBERS,
+    PACKED,
     PARSED,
+    PARSED_BEFORE,
     REASON,
     ROW,
     TEXTS,
-    TOGETHER,
-    Rows,
-    check_ids,
     read_event,
-    read_rows,
 )
+from headgate.tables.frames.reading import Reading, read_frame
 from headgate.tables.lines import (
     VALUE,
     check_columns,
@@ -70,11 +66,11 @@ from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from headgate.contents.kind import Kind
-    from headgate.core.values import Path as Attribute
-    from headgate.records.events.columns import Columns
     from headgate.runtime.targets import Sources, Target
+    from headgate.tables.frames.reading import Given
 
 Refused = list[tuple[str, str]]
 
@@ -83,7 +79,9 @@ Refused = list[tuple[str, str]]
 class EventTable:
     """The events of a table, the rows that are none with their reasons, and what is known of the ids."""
 
-    rows: list[Rows]
+    form: str
+    """In which form of `reading` they come."""
+    rows: list[Given]
     refused: Refused
     id_type: str
     """`long` or `string`."""
@@ -99,16 +97,6 @@ class EventTable:
     def count(self) -> int:
         """Count the events."""
         return sum(len(each.events) for each in self.rows)
-
-
-def read_sample(path: str) -> Columns:
-    """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
-    form = check_input(path)
-    if form is Format.JSONL:
-        found = [read_event(line) for line in json_lines_of(path)[:SAMPLE]]
-        return GivenColumns([event for event in found if isinstance(event, Event)])
-    table = read_columns(path).slice(0, SAMPLE).combine_chunks()
-    return BatchColumns(_one_batch(table))
 
 
 def first_events(
@@ -161,11 +149,10 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
         return read_documents(path, target.content, content_type, sources)
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
-        judge = None if sources is None else sources.of_events
-        rows = list(read_rows(read_lines(path), LINES, target.content, judge, target.mark))
-        texts = sum(each.texts for each in rows)
-        refused = [pair for each in rows for pair in each.refused]
-        return EventTable(rows, refused, "string" if texts else "long")
+        reading = Reading(LINES, target.content, sources=sources, mark=target.mark)
+        rows = list(read_frame(read_lines(path), reading))
+        refused = [(row or "", why) for each in rows for row, why in each.refusals()]
+        return EventTable(LINES, rows, refused, "string" if any(each.texts for each in rows) else "long")
     return _of_columns(path, form, target, sources)
 
 
@@ -174,7 +161,7 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     table, broken = _columns(path, form, wanted)
     refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
     if not table.column_names:
-        return EventTable([], refused, "string")
+        return EventTable(COLUMNS, [], refused, "string")
     check_columns(table.column_names, path, *wanted)
     needed = {name for attribute in target.attributes for name in top_names(attribute)} | set(wanted)
     table = _of_texts(table, needed, refused)
@@ -182,17 +169,15 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     if sources is not None:
         table = _from_nodes(table, path, sources, refused)
     unknown = _check_types(table.schema, path, target)
-    meant = meant_by(unknown, map(dotted, paths_of(table.schema, target.mark)))
+    meant = meant_by(unknown, map(dotted, attribute_paths(table.schema, target.mark)))
     table = table.select([name for name in table.column_names if fold(name) in needed])
-    rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
+    whole = _one_batch(table)
+    columns = {ID: column_of(whole, ID), PACKED: whole.to_struct_array()}
+    batch = pa.RecordBatch.from_pydict(columns)
+    rows = list(read_frame([batch], Reading(COLUMNS, target.content)))
     if not table.num_rows:
         unknown, meant = (), {}
-    return EventTable(rows, refused, id_type, unknown, meant)
-
-
-def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for begin in range(0, batch.num_rows, TOGETHER[COLUMNS]):
-        yield batch.slice(begin, TOGETHER[COLUMNS])
+    return EventTable(COLUMNS, rows, refused, id_type, unknown, meant)
 
 
 def read_columns(path: str) -> pa.Table:
@@ -200,15 +185,8 @@ def read_columns(path: str) -> pa.Table:
     return split(_columns(path, check_input(path), (ID,))[0])[0]
 
 
-def all_columns(path: str, form: Format) -> tuple[pa.Table, int]:
-    """Read the records of a table with all their columns, and count the rows that are none."""
-    if form is Format.JSONL:
-        lines = json_lines_of(path)
-        read = [read_event(line) for line in lines]
-        kept = [line for line, event in zip(lines, read, strict=True) if isinstance(event, Event)]
-        table = columns_of([read_object(line) for line in kept], path)
-        table = table if table.column_names else pa.table({ID: pa.array([], pa.string())})
-        return table, sum(isinstance(each, EventError) for each in read)
+def record_columns(path: str, form: Format) -> tuple[pa.Table, int]:
+    """Read the records of a table of columns with all of them, and count the rows that are none."""
     table, broken = _columns(path, form, (ID,))
     if not table.column_names:
         return pa.table({ID: pa.array([], pa.string())}), 0
@@ -224,6 +202,8 @@ def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table,
     files = table_files(path)
     if form is Format.PARQUET:
         return read_parquet(path, files), []
+    from headgate.tables.csv_text import read_csv, typed
+
     table = read_csv(path, files)
     return typed(table, path, texts), table.broken
 
@@ -286,54 +266,10 @@ def _texts(table: pa.Table, path: str) -> list[str]:
 
 def _check_types(schema: pa.Schema, path: str, target: Target) -> tuple[str, ...]:
     """Leave columns to Spark that filters name and that are of no usual type; list those that are missing."""
-    unknown = []
-    for attribute in target.attributes:
-        kind = _find(schema, attribute)
-        if kind is None:
-            unknown.append(dotted(attribute))
-        elif not _usual(kind):
-            raise UnsureError(f"{path}: {dotted(attribute)} is {kind}")
-    return tuple(sorted(unknown))
-
-
-def paths_of(fields: Iterable[pa.Field[Any]], mark: str, prefix: Attribute = ()) -> Iterator[Attribute]:
-    """List the attributes of a table, nested ones included."""
-    for each in fields:
-        path = below(prefix, each.name, mark)
-        yield path
-        if isinstance(each.type, pa.StructType):
-            yield from paths_of(each.type, mark, path)
-
-
-def _find(schema: pa.Schema, attribute: Attribute) -> pa.DataType | None:
-    kind: Any = schema
-    if attribute[0][:1] in (JOINED, EXACT_JOINED):
-        return _find_joined(list(schema), attribute[0][0], attribute)
-    for name in attribute:
-        fields = list(kind) if isinstance(kind, pa.Schema | pa.StructType) else []
-        if isinstance(kind, pa.MapType):
-            return kind
-        found = next((field for field in fields if same_name(name, field.name)), None)
-        if found is None:
-            return None
-        kind = found.type
-    return None if isinstance(kind, pa.Schema) else kind
-
-
-def _find_joined(
-    fields: Iterable[pa.Field[Any]], mark: str, attribute: Attribute, prefix: Attribute = ()
-) -> pa.DataType | None:
-    """Find the type of a name whose dots may be its own, or go into structs."""
-    for each in fields:
-        path = below(prefix, each.name, mark)
-        kind: pa.DataType = each.type
-        if path == attribute:
-            return kind
-        inside = attribute[0].startswith(f"{path[0]}.") and isinstance(kind, pa.StructType)
-        found = _find_joined(each.type, mark, attribute, path) if inside else None
-        if found is not None:
-            return found
-    return None
+    for attribute, found, _ in attribute_fields(schema, target):
+        if found is not None and not _usual(found.type):
+            raise UnsureError(f"{path}: {dotted(attribute)} is {found.type}")
+    return check_types(schema, path, target)
 
 
 def _usual(kind: pa.DataType) -> bool:
@@ -356,12 +292,13 @@ def read_documents(
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(base_of(path))}/"
     written = check_type(content_type, kind)
-    records = kind.rows and form is Format.JSONL
+    records = kind.rows and form is not Format.CSV
     reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
-        read = list(read_files(_files(path, kind), reading))
+        read = list(read_files(file_rows(table_files(path), kind), reading))
     else:
         read = list(read_document_rows(read_lines(path, ID, "data"), reading))
+    read = read or [pa.RecordBatch.from_pylist([], READ)]
     tally = dict.fromkeys(TALLY, 0)
     refused: Refused = []
     for batch in read:
@@ -371,14 +308,16 @@ def read_documents(
         refused += [(row or "", reason) for row, reason in pairs if reason is not None]
     whole = form is Format.CSV and tally[WHOLE_TEXTS] == tally[TEXTS]
     id_type = "long" if whole or not tally[TEXTS] else "string"
-    events = tuple(_parsed(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
+    events = tuple(parsed_events(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
-    rows = list(read_rows(events, DOCUMENTS, content))
+    rows = list(read_frame(events, Reading(PARSED_BEFORE, content)))
     assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
-    return EventTable(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
+    return EventTable(
+        PARSED_BEFORE, rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events
+    )
 
 
-def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
+def parsed_events(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     """Take the events of what was read, with ids of one type."""
     kept = batch.filter(batch[PARSED].is_valid())
     pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
@@ -389,8 +328,9 @@ def _parsed(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
 
 
-def _files(path: str, kind: Kind) -> Iterator[pa.RecordBatch]:
-    for file in table_files(path):
+def file_rows(files: Iterable[Path], kind: Kind) -> Iterator[pa.RecordBatch]:
+    """Read files of documents as rows."""
+    for file in files:
         size = file.stat().st_size
         content = file.read_bytes() if 0 < size <= kind.most else None
         columns: list[Any] = [

@@ -9,24 +9,24 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.backtest.checking import Filed, FilterCheck, check_compiled, refused_rows
-from headgate.core.event import ID
-from headgate.local.compile import contents_for, has_any, read_table
+from headgate.jobs.choosing import contents_of, has_any
+from headgate.jobs.compile import parse
+from headgate.jobs.graph import is_ranked, read_tables
 from headgate.local.events import first_events
+from headgate.local.runner import LocalRunner
 from headgate.records.names import NameSettings
-from headgate.runtime.rows import FILTER, RANKS, WEIGHTS
+from headgate.runtime.rows import RANKS
 from headgate.tables.accepted import number_rows, take_filters
-from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
 from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
-from headgate.tables.graph.tables import ORDER, assemble
-from headgate.tables.lines import read_lines
-from headgate.tables.places import check_input
+from headgate.tables.graph.tables import assemble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Contents
     from headgate.core.event import Event, Id
+    from headgate.jobs.runner import Table
     from headgate.tables.graph.tables import AssembledGraph
 
 EVENTS = 10_000
@@ -61,42 +61,34 @@ def validate(
     content_type: str | None = None,
 ) -> Validation:
     """Check the filters of a table of subscriptions, or of the tables of a graph; `places` by their names."""
-    contents = contents_for(wanted, list(places.values()))
+    runner = LocalRunner()
+    given = {name: runner.table(path) for name, path in places.items()}
+    contents = contents_of(wanted, given.values(), runner.table)
     mark = NameSettings.of(vars(wanted)).mark
     read = _read_graph if NODES in places else _read_subscriptions
-    read_filters = read(places, wanted, contents)
-    given: list[Event] = []
+    read_filters = read(given, wanted, contents)
+    sample: list[Event] = []
     bad = 0
     if events is not None:
-        given, bad = first_events(events, contents.name, content_type, EVENTS, mark)
-    found = check_compiled(contents, read_filters, given, mark)
-    return Validation((*read_filters.refused, *found), contents.name, len(given) if events else None, bad)
+        sample, bad = first_events(events, contents.room_name, content_type, EVENTS, mark)
+    found = check_compiled(contents, read_filters, sample, mark)
+    return Validation(
+        (*read_filters.refused, *found), contents.room_name, len(sample) if events else None, bad
+    )
 
 
-def _read_subscriptions(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> Filed:
-    path = places[SUBSCRIPTIONS]
-    form = check_input(path)
-    ranked = has_any(path, form, RANKS)
-    lines = read_lines(path, ID, FILTER)
-    batches = compile_batches(lines, contents.writers, dialect=wanted.dialect, ranked=ranked)
-    compiled = pa.Table.from_batches(batches, COMPILED_RANKED if ranked else COMPILED)
-    numbered = number_rows(compiled, form)
+def _read_subscriptions(given: Mapping[str, Table], wanted: FilterSettings, contents: Contents) -> Filed:
+    table = given[SUBSCRIPTIONS]
+    compiled = parse(table, contents, wanted.dialect, ranked=has_any(table, RANKS))
+    numbered = number_rows(compiled, table.form)
     filters = take_filters(compiled, numbered, contents)
     ids: list[Any] = numbered.ids.to_arrow().to_pylist()
     named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, each) for each in ids]
     return Filed(refused_rows(numbered.refused), named, filters.programs, filters.texts.texts())
 
 
-def _read_graph(places: dict[str, str], wanted: FilterSettings, contents: Contents) -> Filed:
-    hung = places.get(SUBSCRIPTIONS)
-    ranked = hung is not None and has_any(hung, check_input(hung), [WEIGHTS])
-    read = {
-        name: read_table(
-            contents, wanted.dialect, name, places.get(name), ranked=ranked and name == SUBSCRIPTIONS
-        )
-        for name in ORDER
-    }
-    assembled = assemble(read, contents)
+def _read_graph(given: Mapping[str, Table], wanted: FilterSettings, contents: Contents) -> Filed:
+    assembled = assemble(read_tables(given, contents, wanted.dialect, ranked=is_ranked(given)), contents)
     named, programs = _filters_of(assembled)
     order = np.array(programs, np.int64)
     texts = [str(text) for text in assembled.texts.take(pa.array(order, pa.int64())).to_pylist()]

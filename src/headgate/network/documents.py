@@ -40,7 +40,7 @@ class Documents:
         self._tenant = tenant
         self._evaluation = evaluation
         self._ids: list[Id] = [view.id for view in assignment.views]
-        maker = ViewMaker(assignment.carries, taxonomy, **assignment.names)
+        maker = ViewMaker.of(assignment.carries, taxonomy, assignment.names)
         self._index = maker.indexed(
             Subscription(view.id, view.filter, view.dialect) for view in assignment.views
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headgate.core.subscription import Subscription
-from headgate.engine.views import views_of
+from headgate.engine.planned.view_maker import ViewMaker
 from headgate.network.entry import Result
 
 if TYPE_CHECKING:
@@ -149,12 +149,8 @@ class Evaluation:
             known[view.id] = Subscription(view.id, view.filter, view.dialect)
             known |= {each.view: Subscription(each.view, each.filter, each.dialect) for each in view.inputs}
         self._numbers = {identity: number for number, identity in enumerate(known)}
-        self.views = views_of(
-            list(known.values()),
-            carries=assignment.carries,
-            taxonomy=taxonomy,
-            **assignment.names,
-        )
+        made = ViewMaker.of(assignment.carries, taxonomy, assignment.names)
+        self.views = made.views(list(known.values()))
         self.targets: dict[Id, _Target] = {}
         self._uses: dict[Key, list[_Target]] = {}
         for view in assignment.views:

@@ -5,32 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from headgate.core.ranks import check_k, check_score, check_weight, double
+from headgate.core.ranks import check_score, check_weight, double
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headgate.core.event import Id
-
-__all__ = [
-    "EXACT",
-    "MODES",
-    "RELAXED",
-    "Best",
-    "Box",
-    "Interval",
-    "check_asked",
-    "check_box_score",
-    "check_k",
-    "check_total",
-    "check_weight",
-]
-
-EXACT, RELAXED = MODES = ("exact", "relaxed")
-"""What makes a subscription better: its score if all clauses hold, or the weights of those that hold."""
 
 
 def check_box_score(score: object, what: str) -> None:
@@ -132,19 +115,3 @@ def check_total(weights: Iterable[float], what: str) -> None:
         raise SubscriptionError(
             f"the weights of {what} add up to more than a double holds: give smaller ones"
         )
-
-
-class Best(NamedTuple):
-    """One of the best k: the subscription, and the value that it is ranked by."""
-
-    subscription: Id
-    value: float
-
-
-def check_asked(k: int, mode: str, factors: Mapping[str, float] | None) -> None:
-    """Refuse a question that makes no sense."""
-    check_k(k)
-    if mode not in MODES:
-        raise SubscriptionError(f"there is no mode {mode!r}: use {EXACT!r} or {RELAXED!r}")
-    if mode == EXACT and factors:
-        raise SubscriptionError(f"factors re-weigh clauses, which mode {EXACT!r} does not: use {RELAXED!r}")

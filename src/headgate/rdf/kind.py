@@ -46,14 +46,7 @@ class Rdf(Kind):
         ".atom": ATOM,
     }
     settings = frozenset({"taxonomy", "options", "unindexed"})
-    options = {  # noqa: RUF012 -- never changed
-        "item": "--item",
-        "bindings": "--bindings",
-        "taxonomies": "--taxonomy",
-        "coerce": "--coerce",
-        "injective": "--injective",
-        "unindexed": "--unindexed",
-    }
+    options = ("--item", "--bindings", "--taxonomy", "--coerce", "--injective")
     results = "bindings"
 
     def room(self, wanted: FilterSettings | None = None) -> RdfRoom:
@@ -124,12 +117,14 @@ class Rdf(Kind):
 
     def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
-        from headgate.rdf.compiling import RdfCompiledFilters
+        from headgate.contents.columns import ColumnFilters
+        from headgate.rdf.compiling import RdfContents
         from headgate.rdf.whole.explaining import ways_to
 
-        assert isinstance(filed, RdfCompiledFilters)
+        assert isinstance(filed, ColumnFilters)
+        assert isinstance(contents, RdfContents)
         seen = [frozenset(self.keys(event.data)) for event in events]
-        return ways_to(filed.columns, contents.finder(None).listed, seen)  # type: ignore[attr-defined]
+        return ways_to(filed.columns, contents.listed, seen)
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
         """Return the bindings of a pattern."""
@@ -187,10 +182,6 @@ def _options(wanted: FilterSettings) -> Options | None:
     """Return what is said of filters, with how many are taken that nothing is indexed of."""
     from headgate.rdf.language.model import UNINDEXED, Options
 
-    if wanted.unindexed not in (None, "refuse", "allow"):
-        raise SubscriptionError(
-            f"unindexed is {wanted.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
-        )
     given: Options | None = wanted.options
     if wanted.unindexed != "allow":
         return given

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.records.programs.leaves import Facet
-from headgate.records.programs.program import AND, FALSE, OR, TRUE
 from headgate.records.programs.programs import VALUE, Programs
+from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 
 if TYPE_CHECKING:
     from headgate.contents.protocol import Keys

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headgate.contents.kind import Kind, in_order
+from headgate.contents.settings import NAMES
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import FOREIGN, LABELS, SQL
 
@@ -30,8 +31,7 @@ class Records(Kind):
     name = RECORDS
     title = "records"
     dialects = (SQL, LABELS, *FOREIGN)
-    settings = frozenset({"schema", "sample", "nulls", "names", "dots"})
-    options = {"nulls": "--nulls", "names": "--names", "dots": "--dots"}  # noqa: RUF012 -- never changed
+    settings = frozenset({"schema", "sample", *NAMES})
 
     def plain(self, text: str) -> str:
         """Return a filter without the marks of its names."""
@@ -59,14 +59,14 @@ class Records(Kind):
     def _settings_at(path: Path) -> NameSettings:
         from headgate.contents.protocol import filters_in
         from headgate.core.rooms import CLAUSES
-        from headgate.core.snapshot import is_snapshot, open_snapshot
+        from headgate.core.snapshot import is_snapshot, manifest_of
         from headgate.core.versions.current import resolved
         from headgate.records.index.live import MEANING
         from headgate.records.names import NameSettings
 
         clauses = resolved(path) / CLAUSES
         places = filters_in(clauses if is_snapshot(clauses) else path, RECORDS)
-        said = (open_snapshot(each, RECORDS, verify=False).about.get(MEANING) for each in places[:1])
+        said = (manifest_of(each)["about"].get(MEANING) for each in places[:1])
         return NameSettings.of(next(said, None))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RecordContents:
@@ -74,7 +74,7 @@ class Records(Kind):
         from headgate.records.compiling import RecordContents
 
         sample = None if wanted.sample is None else read_sample(wanted.sample)
-        return RecordContents(wanted.schema, sample, _settings(wanted))
+        return RecordContents(_settings(wanted), wanted.schema, sample)
 
     def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""

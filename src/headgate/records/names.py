@@ -20,21 +20,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headgate.contents import settings
+from headgate.contents.settings import PLAIN, check_plain
 from headgate.core.values import EXACT, EXACT_JOINED, JOINED, MARKS, PRESENT, marked
-from headgate.errors import FilterError, SubscriptionError
+from headgate.errors import FilterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MISSING, TOLD = NULLS = ("missing", "told")
-ANY_CASE, EXACT_NAMES = NAMES = ("any_case", "exact")
-PATH, NAME, EITHER = DOTS = ("path", "name", "either")
-_KNOWN = {"nulls": NULLS, "names": NAMES, "dots": DOTS}
-_ABOUT = {
-    "nulls": "whether null is told from missing",
-    "names": "whether case tells names apart",
-    "dots": "what a dot in a name is",
-}
+MISSING, TOLD = NULLS = PLAIN["nulls"].choices
+ANY_CASE, EXACT_NAMES = NAMES = PLAIN["names"].choices
+PATH, NAME, EITHER = DOTS = PLAIN["dots"].choices
 
 
 @dataclass(frozen=True)
@@ -56,25 +52,21 @@ from missing
 
     def __post_init__(self) -> None:
         """Refuse what means nothing."""
-        for name, known in _KNOWN.items():
-            given = getattr(self, name)
-            if given not in known:
-                *most, last = map(repr, known)
-                raise SubscriptionError(
-                    f"{name} is {given!r}: give {', '.join(most)} or {last}, for {_ABOUT[name]}"
-                )
+        check_plain(self)
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None) -> NameSettings:
         """Read what was written down; those that are not there are as usual."""
         said = given or {}
-        return cls(**{name: said[name] for name in _KNOWN if said.get(name) is not None})
+        return cls(**{name: said[name] for name in settings.NAMES if said.get(name) is not None})
 
     @property
     def plain(self) -> dict[str, str]:
         """Write down what is not as usual."""
         return {
-            name: getattr(self, name) for name, (usual, *_) in _KNOWN.items() if getattr(self, name) != usual
+            name: getattr(self, name)
+            for name in settings.NAMES
+            if getattr(self, name) != PLAIN[name].choices[0]
         }
 
     @property

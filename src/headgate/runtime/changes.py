@@ -6,20 +6,18 @@ What a row may ask for is in `operations`.
 from __future__ import annotations
 
 import codecs
-import csv
 import errno
-import io
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headgate.core.text.csv_text import CsvText
 from headgate.errors import TableError
 from headgate.runtime.questions import check_changes
-from headgate.runtime.rows import MISFIT, NOT_UTF8, as_object
+from headgate.runtime.rows import NOT_UTF8, as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -141,27 +139,15 @@ class FileChanges:
 
 def _csv_rows(data: bytes, name: str) -> Iterator[Change]:
     """Read rows of CSV as JSON, without what is empty."""
-    # Bytes that are not UTF-8 stay as they are, to be told.
-    text = data.removeprefix(codecs.BOM_UTF8).decode(errors="surrogateescape")
-    # By itself Python gives up at 131,072 characters, and a filter may have more.
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    lines = list(io.StringIO(text, newline=""))
-    rows = csv.reader(lines)
-    header = next(rows, [])
-    begin = rows.line_num
-    for values in rows:
-        line = "".join(lines[begin : rows.line_num]).rstrip("\r\n")
-        begin = rows.line_num
-        if _ESCAPED.search(line):
-            yield Change(line.encode(errors="surrogateescape"), name, refusal=NOT_UTF8)
-        elif len(values) == len(header):
-            given = {name: value for name, value in zip(header, values, strict=True) if value != ""}
+    table = CsvText(data)
+    header = table.header.values
+    for row in table:
+        if row.reason == NOT_UTF8 or len(row.values) != len(header):
+            yield Change(row.line, name, refusal=row.reason)
+        else:
+            # A filter may have quotes in the middle.
+            given = {name: value for name, value in zip(header, row.values, strict=True) if value != ""}
             yield Change(json.dumps(given, ensure_ascii=False).encode(), name, text=True)
-        elif values:
-            yield Change(line.encode(), name, refusal=MISFIT)
-
-
-_ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | bytes]:

@@ -22,17 +22,15 @@ from headgate.contents.sharing import Sharing, slice_of
 from headgate.core.event import SOURCE
 from headgate.core.id_types import fit_ids
 from headgate.core.ids import Ids
-from headgate.core.omission import RenamedOmissions
+from headgate.core.omission import RenamedOmissions, by_row
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.core.versions.current import at_current
 from headgate.engine.answers import giving, read_events
 from headgate.engine.engine import Engine
 from headgate.engine.statistics import Statistics
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph.batch import by_row
 from headgate.graph.build import sharding
 from headgate.graph.build.sharding import shard_name
-from headgate.graph.ranked.ranked import served
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.batch_queries import ask, at_once, fitted, known, merged, refused_by_all
 from headgate.runtime.live import SingleEngine
@@ -252,7 +250,7 @@ class ShardEngines:
                 own = ids if every else ids.take(rows)
                 yield from sharing.each(ask(piece.engine, given, own, top, counting))
             else:
-                with RenamedOmissions(by_row(ids, 0)):
+                with RenamedOmissions(by_row(ids)):
                     best += sharing.each(ask(piece.engine, given, pa.array(rows), top))
         if best:
             found = merged(best, ids, top, None if top is None else top.wanted(events))
@@ -329,7 +327,7 @@ class ShardEngines:
         (piece,) = self._pieces
         change(piece.engine.graph)
         # With a node go subscriptions that hang nowhere else, and one may come.
-        piece.count = len(served(piece.engine.graph.view))
+        piece.count = len(piece.engine)
 
     def _home(self, identity: Id) -> _ShardEngine | None:
         """Find the shard that has an id, if one does."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from headgate.core.event import JSON, Event
 from headgate.core.id_types import fit_id
 from headgate.core.likeliest import did_you_mean
-from headgate.core.rooms import GRAPH, GRAPH_SHARDS, RANKING
+from headgate.core.rooms import GRAPH, GRAPH_SHARDS
 from headgate.core.snapshot import room_of
 from headgate.engine.engine import Engine
 from headgate.errors import SubscriptionError
@@ -75,7 +75,7 @@ class Explainer:
 def without_graph(place: Path, subscription: Id, *, verify: bool = True) -> tuple[Engine, Id]:
     """Open a snapshot, or the shard that has the subscription; returns its id in the type that ids have."""
     places = shard_places(place)
-    ids = [ids_at(each, ranked=room_of(each) == RANKING) for each in places]
+    ids = [ids_at(each) for each in places]
     identity = _typed(subscription, numbered=any(map(len, ids)) and have_numbers(ids))
     return Engine.open(places[_home(identity, ids)], verify=verify), identity
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from headgate.contents.registry import is_content
+from headgate.core.ranks import EXACT, MODES, RELAXED
 from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
 from headgate.core.snapshot import is_snapshot, room_of
 from headgate.core.versions.current import called, resolved
 from headgate.core.versions.locating import located
 from headgate.engine.question import RANK, SCORE, Top
 from headgate.errors import SnapshotError, TableError
-from headgate.ranking.model import EXACT, MODES, RELAXED
 
 NOT_BY_EVENT = (
     "{} has shards that do not fit into one worker, and how many of all an event wants is not known to each: "

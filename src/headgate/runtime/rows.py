@@ -19,6 +19,7 @@ from headgate.core.event import ID, read_object
 from headgate.core.likeliest import likeliest
 from headgate.core.ranks import check_score
 from headgate.core.subscription import Subscription
+from headgate.core.text import csv_text
 from headgate.core.values import check, fold
 from headgate.errors import GraphError, HeadgateError, SubscriptionError, TableError
 from headgate.graph.model import Edge, Node
@@ -40,10 +41,9 @@ SITE = "site"
 WEIGHT = "weight"
 BOUNDS = ("fan_out", "bandwidth", "cpu", WEIGHT)
 """The columns that bound a site, and what its work weighs; null or none is as by default."""
-MISFIT = "the line does not have as many fields as the header"
 REPLACEMENT = "\ufffd"
 """What stands for bytes that are not UTF-8 where a row is shown."""
-NOT_UTF8 = "the row has bytes that are not UTF-8: write the table in UTF-8"
+MISFIT, NOT_UTF8 = csv_text.MISFIT, csv_text.NOT_UTF8
 NO_ID = "the row has no 'id': give text or a whole number"
 _NO_SUBSCRIPTION = "the row has no {!r}: a subscription is an id and a filter"
 _NO_END = "the row has no {!r}: an edge leads from one node to another, and names both"

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.registry import room_at
 from headgate.core.rooms import FILTER_SHARDS, RANKING_SHARDS
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
 from headgate.core.versions.current import resolved
+from headgate.engine.engine import Engine
 from headgate.graph.build.sharding import hash_numbers, hash_texts, shard_name
-from headgate.ranking.filters.base import open_frozen
 from headgate.runtime.sharding import ACCESS, HASH, TENANT
 
 if TYPE_CHECKING:
@@ -106,13 +105,9 @@ def shard_places(path: Path) -> list[Path]:
     return [path / shard_name(number) for number in range(count)]
 
 
-def ids_at(place: Path, *, ranked: bool) -> Ids:
-    """Open the ids of a shard."""
-    if ranked:
-        return open_frozen(place, verify=False).ids
-    index: Any = room_at(place).open(place, verify=False)
-    found: Ids = index.ids
-    return found
+def ids_at(place: Path | str) -> Ids:
+    """Open a shard, which was verified, for its ids."""
+    return Engine.open(place, verify=False).backend.built
 
 
 def have_numbers(ids: Sequence[Ids]) -> bool:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Contents
 
-SAMPLE = 4096
-"""Events of a sample that are looked at: the first of the table."""
-
 
 def choose(
     wanted: FilterSettings, tables: Sequence[str], dialects: set[str], read_sample: Callable[[str], Any]

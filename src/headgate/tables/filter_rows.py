@@ -7,6 +7,7 @@ subscriptions, filters are taken apart into clauses: the distinct ones of a batc
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -101,8 +102,11 @@ class Clauses:
 
 def find_fields(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Find the lines of JSON that have one of some fields."""
+    # Names may be written with escapes.
+    hint = rf"(?i)\\u00|\"(?:{'|'.join(map(re.escape, names))})\""
     for batch in batches:
-        found = [line for line in batch[VALUE].to_pylist() if line and _has_any(line, names)]
+        likely = batch[VALUE].filter(pc.match_substring_regex(batch[VALUE], hint))
+        found = [line for line in likely.to_pylist() if line and _has_any(line, names)]
         yield pa.RecordBatch.from_pydict({VALUE: pa.array(found, pa.binary())})
 
 
@@ -183,7 +187,7 @@ class Filters:
 def compile_batches(
     batches: Iterable[pa.RecordBatch],
     writers: Writers | None = None,
-    partition: int = 0,
+    part: int = 0,
     *,
     dialect: str | None = None,
     ranked: bool = False,
@@ -195,12 +199,12 @@ def compile_batches(
     passed over.
     """
     writers = writers or RecordWriters()
-    for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, writers, part, dialect=dialect or writers.dialect, ranked=ranked)
+    for number, batch in numbered(batches, part):
+        yield _compile_batch(batch, writers, number, dialect=dialect or writers.dialect, ranked=ranked)
 
 
-def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Number batches, without their blank lines."""
+def numbered(batches: Iterable[pa.RecordBatch], part: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Number the batches of a part, without their blank lines."""
     for number, batch in enumerate(batches):
         values: list[bytes | None] = batch[VALUE].to_pylist()
         broken: list[str | None] = batch[BROKEN].to_pylist()
@@ -208,8 +212,8 @@ def numbered(batches: Iterable[pa.RecordBatch], partition: int) -> Iterator[tupl
             line is not None or (value is not None and bool(value.strip()))
             for value, line in zip(values, broken, strict=True)
         ]
-        # Partitions and the batches of one are fewer than 2**31, by far.
-        yield (partition << 31) + number, batch if all(keep) else batch.filter(pa.array(keep, pa.bool_()))
+        # Parts and the batches of one are fewer than 2**31, by far.
+        yield (part << 31) + number, batch if all(keep) else batch.filter(pa.array(keep, pa.bool_()))
 
 
 def _compile_batch(

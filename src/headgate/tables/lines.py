@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.tables.csv_text import read_csv
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, add_fields, partitions_of
 from headgate.tables.places import Format, UnsureError, check_input, no_column, table_files
@@ -40,6 +39,8 @@ _TYPES: dict[str, pa.DataType] = {
 }
 LINES = pa.schema(_TYPES)
 """What workers get of a table: its place and a line of JSON; of a line of CSV that is broken, that."""
+SAMPLE = 4096
+"""Events of a sample that are looked at: the first of the table."""
 TOGETHER = 10_000
 """Rows in a batch, at most; as many as Spark hands to workers."""
 
@@ -57,6 +58,8 @@ def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
     if form is Format.JSONL:
         return batches_of((name, line, None) for name, line in _lines(path, files))
     if form is Format.CSV:
+        from headgate.tables.csv_text import read_csv
+
         table = read_csv(path, files)
         check_columns(table.names, path, *wanted)
         rows = ((json_of(row), None) for row in table.rows())
@@ -77,8 +80,13 @@ def _lines(path: str, files: list[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def json_lines(file: Path) -> list[bytes]:
-    """Take a file of JSON lines apart; a byte order mark at its start is left out."""
-    lines = _ENDS.split(read_file(file).removeprefix(_MARK))
+    """Take a file of JSON lines apart."""
+    return split_lines(read_file(file))
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Take JSON lines apart; a byte order mark at their start is left out."""
+    lines = _ENDS.split(data.removeprefix(_MARK))
     return lines if lines[-1] else lines[:-1]
 
 
@@ -180,5 +188,7 @@ def column_names(path: str) -> list[str]:
     """List the columns of a CSV or Parquet table."""
     files = table_files(path)
     if check_input(path) is Format.CSV:
+        from headgate.tables.csv_text import read_csv
+
         return read_csv(path, files).names
     return list(read_parquet(path, files).column_names)

@@ -9,7 +9,6 @@ Spark infers a type from all values of a column. What could be read in two ways 
 from __future__ import annotations
 
 import re
-from datetime import date
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -17,28 +16,15 @@ import pyarrow as pa
 
 from headgate.core.values import fold
 from headgate.tables.places import UnsureError, base_of, roots_of
-from headgate.tables.text_types import DAY, FRACTION, TEXT, TRUTH, WHOLE, kind_of_text
+from headgate.tables.text_types import TEXT, TRUTH, TYPES, UnclearError, kind_of_text, typed_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What Spark and Hive name the folder of rows whose value is NULL."""
 _BEYOND = re.compile("%[89a-fA-F][0-9a-fA-F]")
-_READ: dict[str, Callable[[str], Any]] = {
-    WHOLE: int,
-    FRACTION: float,
-    DAY: date.fromisoformat,
-    TEXT: str,
-}
-_TYPES: dict[str, pa.DataType] = {
-    WHOLE: pa.int64(),
-    FRACTION: pa.float64(),
-    DAY: pa.date32(),
-    TEXT: pa.string(),
-}
-
 Column = tuple[str, Any, pa.DataType]
 """A column that is the same in all rows of a file: its name, value and type."""
 
@@ -52,11 +38,11 @@ def partitions_of(path: str, files: Sequence[Path]) -> list[tuple[Column, ...]]:
         raise UnsureError(f"{path}: its files lie in folders that do not name the same columns")
     if not names or not names[0]:
         return [()] * len(files)
-    kinds = [_kind(path, name, {pairs[place][1] for pairs in texts}) for place, name in enumerate(names[0])]
+    found = [_typed(path, name, {pairs[place][1] for pairs in texts}) for place, name in enumerate(names[0])]
     return [
         tuple(
-            (name, None if text is None else _READ[kind](text), _TYPES[kind])
-            for (name, text), kind in zip(pairs, kinds, strict=True)
+            (name, None if text is None else values[text], TYPES[kind])
+            for (name, text), (kind, values) in zip(pairs, found, strict=True)
         )
         for pairs in texts
     ]
@@ -81,18 +67,18 @@ def _pairs(path: str, file: Path, base: Path, roots: set[Path]) -> list[tuple[st
     return found
 
 
-def _kind(path: str, name: str, texts: set[str | None]) -> str:
-    """Say what Spark takes the values of a column for; unlike CSV's, true and false are text."""
-    found = {kind_of_text(text) for text in texts if text is not None}
-    kinds = {TEXT if kind == TRUTH else kind for kind in found}
-    if not kinds or TEXT in kinds:
-        return TEXT
-    if kinds == {WHOLE, FRACTION}:
-        return FRACTION
-    kind = kinds.pop()
-    if kinds or kind is None:
-        raise UnsureError(f"{path}: the type of {name}, which its folders name, is not clear")
-    return kind
+def _typed(path: str, name: str, texts: set[str | None]) -> tuple[str, Mapping[str, Any]]:
+    """Say what Spark takes the values of a column for, and what they are."""
+    try:
+        return typed_column([text for text in texts if text is not None], _kind)
+    except UnclearError:
+        raise UnsureError(f"{path}: the type of {name}, which its folders name, is not clear") from None
+
+
+def _kind(text: str) -> str | None:
+    """Say what the name of a folder is; unlike in CSV, true and false are text."""
+    kind = kind_of_text(text)
+    return TEXT if kind == TRUTH else kind
 
 
 def add_columns(table: pa.Table, columns: Sequence[Column], path: str) -> pa.Table:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents, Giving
+from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents, Giving, PlainSettings
+from headgate.core.ranks import EXACT, MODES, RELAXED
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
-from headgate.ranking.model import EXACT, MODES, RELAXED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,8 +159,8 @@ class Match(Documents, Best, Giving):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters:
-    """What is said of filters of RDF, and of XML."""
+class RdfFilters:
+    """What is said of filters of RDF alone."""
 
     taxonomy: tuple[str, ...] = setting(
         "RDF: a file of the [taxonomy](rdf-events.md#taxonomy), which class and property lies below which",
@@ -181,22 +181,6 @@ class Filters:
         False,
         key="subscriptions.injective",
     )
-    namespaces: Mapping[str, str] = setting(
-        "XML: a [prefix of names in filters](xpath.md#names-and-namespaces), and its namespace",
-        {},
-        key="subscriptions.namespaces",
-        option="--namespace",
-        metavar="PREFIX=NAMESPACE",
-    )
-    unindexed: str | None = setting(
-        "RDF and XML: what becomes of filters that no index leads to ([SPARQL](sparql.md#whole-queries), "
-        "[XPath](xpath.md#what-is-indexed-and-what-is-verified))",
-        None,
-        key="subscriptions.unindexed",
-        listed=("refuse", "allow"),
-        shown="`refuse`",
-        more="Each of those that are allowed is evaluated for every event.",
-    )
 
     @property
     def options(self) -> Options | None:
@@ -208,40 +192,22 @@ class Filters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Names:
-    """What names mean in filters of records."""
+class Filters(PlainSettings, RdfFilters):
+    """What is said of filters."""
 
-    nulls: str | None = setting(
-        "records: whether [`present(a)`](language.md#null-case-and-dots) tells null from missing",
-        None,
-        key="subscriptions.nulls",
-        listed=("missing", "told"),
-        shown="`missing`",
-    )
-    names: str | None = setting(
-        "records: whether `Price` and `price` are [one attribute or two](language.md#null-case-and-dots)",
-        None,
-        key="subscriptions.names",
-        listed=("any_case", "exact"),
-        shown="`any_case`",
-    )
-    dots: str | None = setting(
-        "records: whether a [dot in a name](language.md#null-case-and-dots) goes into an object, is part of "
-        "the name, or either",
-        None,
-        key="subscriptions.dots",
-        listed=("path", "name", "either"),
-        shown="`path`",
-    )
+    def filter_settings(
+        self, dialect: str | None, taxonomy: Taxonomy | None = None, **of_records: Any
+    ) -> FilterSettings:
+        """Return it as filters are built with it; files that it names have been read."""
+        from headgate.contents.kind import FilterSettings
 
-    @property
-    def said(self) -> dict[str, str | None]:
-        """Return them by their names."""
-        return {"nulls": self.nulls, "names": self.names, "dots": self.dots}
+        return FilterSettings(
+            dialect or SQL, taxonomy=taxonomy, options=self.options, **of_records, **self.plain
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compile(Filters, Names):
+class Compile(Filters):
     """Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot."""
 
     subscriptions: str | None = setting(
@@ -360,27 +326,16 @@ class Compile(Filters, Names):
 
     def wanted(self, taxonomy: Taxonomy | None = None) -> FilterSettings:
         """Return what is said of all filters."""
-        from headgate.contents.kind import FilterSettings
-
-        return FilterSettings(
-            self.dialect or SQL,
-            self.types,
-            self.sample,
-            taxonomy,
-            self.options,
-            self.namespaces or None,
-            self.unindexed,
-            **self.said,
-        )
+        return self.filter_settings(self.dialect, taxonomy, schema=self.types, sample=self.sample)
 
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
         said = {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding}
-        return {**said, "changes": self.changes, **vars(wanted)}
+        return {**said, "changes": self.changes, "wanted": wanted}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backtest(Filters, Names, Documents):
+class Backtest(Filters, Documents):
     """Try one filter over historic events."""
 
     filter: str = setting("the filter to try", metavar="TEXT")
@@ -397,23 +352,18 @@ class Backtest(Filters, Names, Documents):
         """Return the dialect, also where none was given."""
         return self.dialect or SQL
 
-    def arguments(self, content: str) -> dict[str, Any]:
-        """Return what the jobs take for a content; reads the files of the taxonomy."""
-        from headgate.contents.registry import kind_of
+    def wanted(self, taxonomy: Taxonomy | None = None) -> FilterSettings:
+        """Return what is said of the filter."""
+        return self.filter_settings(self.written_in, taxonomy)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return what the job takes; reads the files of the taxonomy."""
         from headgate.tables.requests import read_taxonomy
 
-        said: dict[str, Any] = {"filter_text": self.filter, "events": self.events}
-        said |= {"dialect": self.written_in, "output": self.output}
-        if not kind_of(content).documents:
-            return said | self.said
-        return {
-            **said,
-            "content_type": self.format,
-            "taxonomy": read_taxonomy(self.taxonomy),
-            "options": self.options,
-            "namespaces": self.namespaces or None,
-            "unindexed": self.unindexed,
-        }
+        wanted = self.wanted(read_taxonomy(self.taxonomy))
+        said = {"content_type": self.format, "output": self.output}
+        return {"filter_text": self.filter, "events": self.events, "wanted": wanted, **said}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,12 +38,7 @@ class Xml(Kind):
     markup = MEDIA_TYPE
     suffixes = {".xml": MEDIA_TYPE, ".rss": RSS, ".atom": ATOM}  # noqa: RUF012 -- never changed
     settings = frozenset({"namespaces", "unindexed"})
-    options = {  # noqa: RUF012 -- never changed
-        "item": "--item",
-        "tuples": "--tuples",
-        "namespaces": "--namespace",
-        "unindexed": "--unindexed",
-    }
+    options = ("--item", "--tuples")
     results = "tuples"
 
     def room(self, wanted: FilterSettings | None = None) -> XmlRoom:
@@ -172,7 +167,7 @@ def _settings(wanted: FilterSettings | None) -> XPathSettings:
 
     if wanted is None:
         return XPathSettings()
-    return XPathSettings(wanted.namespaces or {}, REFUSE if wanted.unindexed is None else wanted.unindexed)
+    return XPathSettings(wanted.namespaces or {}, wanted.unindexed or REFUSE)
 
 
 def _view(text: str, identity: Id, dialect: str = XPATH) -> Pattern:

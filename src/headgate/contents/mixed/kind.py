@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headgate.contents.kind import DocumentEvents, FilterSettings, Kind
+from headgate.contents.kind import DocumentEvents, Kind
 from headgate.core.event import JSON, Event, read_object
 from headgate.core.rooms import MIXED_SIGN
 from headgate.core.subscription import MIXED, check_dialect
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from headgate.contents.kind import FilterSettings
     from headgate.contents.mixed.compiling import MixedContents
     from headgate.contents.mixed.room import MixedRoom
     from headgate.contents.protocol import Access
@@ -54,7 +55,7 @@ class MixedKind(Kind):
         about.markup = documents[0].markup if len(documents) == 1 else None
         about.most = max(kind.most for kind in kinds)
         about.settings = frozenset[str]().union(*(kind.settings for kind in kinds))
-        about.options = {name: option for kind in kinds for name, option in kind.options.items()}
+        about.options = tuple(option for kind in kinds for option in kind.options)
         self._places = {dialect: place for place, kind in enumerate(kinds) for dialect in kind.dialects}
         self._taken: dict[str, tuple[int, ...]] = {}
         for place, kind in enumerate(kinds):
@@ -84,7 +85,8 @@ class MixedKind(Kind):
             check_dialect(dialect)
             raise SubscriptionError(
                 f"dialect {dialect!r} is of another kind: filters here look at {self.title}, in "
-                f"{', '.join(map(repr, self.dialects))}"
+                f"{', '.join(map(repr, self.dialects))}",
+                names_it=False,
             )
         return place
 
@@ -113,7 +115,7 @@ class MixedKind(Kind):
         """Return what builds and opens indexes, each with the settings of its kind."""
         from headgate.contents.mixed.room import MixedRoom
 
-        return MixedRoom(self, [kind.room(_own(kind, wanted)) for kind in self.kinds])
+        return MixedRoom(self, [kind.room(wanted and wanted.of(kind)) for kind in self.kinds])
 
     def room_at(self, path: Path) -> MixedRoom:
         """Return what opens a snapshot."""
@@ -129,8 +131,7 @@ class MixedKind(Kind):
         """Return what compiles tables of filters."""
         from headgate.contents.mixed.compiling import MixedContents
 
-        own = [kind.compiler(_own(kind, wanted) or wanted, read_sample) for kind in self.kinds]
-        return MixedContents(self, tuple(own))
+        return MixedContents(self, [kind.compiler(wanted.of(kind), read_sample) for kind in self.kinds])
 
     def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""
@@ -146,13 +147,24 @@ class MixedKind(Kind):
             compared |= found[1]
         return named, compared
 
+    def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the same of filters that are indexed."""
+        named: set[tuple[str, ...]] = set()
+        compared: set[tuple[str, ...]] = set()
+        for kind in self.kinds:
+            own = [each.content for index in indexes for each in index.members if each.kind.name == kind.name]
+            found = kind.looked_at(own)
+            named |= found[0]
+            compared |= found[1]
+        return named, compared
+
     def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters, and how many of some events do: those of their kind."""
         found: dict[int, Access] = {}
         for place, kind in enumerate(self.kinds):
             own = [event for event in events if place in self.places_of(event.content_type, event.id)]
             rows, part = filed.of_kind(place)
-            found |= zip(rows, kind.access(contents.parts[place], part, own) if rows else (), strict=True)
+            found |= zip(rows, kind.access(contents.rooms[place], part, own) if rows else (), strict=True)
         return [found[row] for row in sorted(found)]
 
     # Events
@@ -290,14 +302,6 @@ def _seen_by(kind: Kind, event: Event) -> Event:
     from headgate.contents.mixed.index import Readings
 
     return replace(event, data=event.data.data[kind.name]) if isinstance(event.data, Readings) else event
-
-
-def _own(kind: Kind, wanted: FilterSettings | None) -> FilterSettings | None:
-    """Take the settings that are about a kind."""
-    if wanted is None:
-        return None
-    own = {name: getattr(wanted, name) for name in wanted.said if name in kind.settings}
-    return FilterSettings(wanted.dialect, **own)
 
 
 def _record(event: Event) -> DocumentEvents:

@@ -1,1 +1,1 @@
-"""Words in texts: what one is, and finding many of them at once."""
+"""Texts: words in them and finding many at once, and CSV as text."""

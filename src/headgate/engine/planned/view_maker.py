@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of, kind_of, room_of_content
+from headgate.contents.settings import NAMES
 from headgate.core.subscription import Subscription
 from headgate.engine.views import views_of
 
@@ -17,35 +18,32 @@ if TYPE_CHECKING:
     from headgate.plan.running.saved_plan import SavedPlan
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
-_MEANT = ("nulls", "names", "dots")
-"""The settings that say what names mean in filters of records."""
-
 
 class ViewMaker(NamedTuple):
     """What is the same for all views that are made."""
 
     carries: str | None = None
-    taxonomy: Taxonomy | None = None
-    nulls: str | None = None
-    names: str | None = None
-    dots: str | None = None
+    wanted: FilterSettings = FilterSettings()
+
+    @classmethod
+    def of(cls, carries: str | None, taxonomy: Taxonomy | None, names: Mapping[str, Any]) -> ViewMaker:
+        """Return it for views as a plan, or a site of a network, has written them down."""
+        return cls(carries, FilterSettings(taxonomy=taxonomy, **names))
 
     @property
     def settings(self) -> dict[str, str]:
         """Return what names mean, where it is not as usual."""
-        found = {name: getattr(self, name) for name in _MEANT}
-        return {name: value for name, value in found.items() if value is not None}
+        return {name: getattr(self.wanted, name) for name in NAMES if name in self.wanted.said}
 
     def views(self, subscriptions: Sequence[Subscription]) -> Views:
         """Make views, in the order of subscriptions."""
-        return views_of(subscriptions, **self._asdict())
+        return views_of(subscriptions, carries=self.carries, wanted=self.wanted)
 
     def indexed(self, subscriptions: Iterable[Subscription]) -> Any:
         """Index subscriptions by their numbers."""
         given = list(subscriptions)
         content = content_of((each.dialect for each in given), "the views")
-        wanted = FilterSettings(taxonomy=self.taxonomy, nulls=self.nulls, names=self.names, dots=self.dots)
-        return room_of_content(content, wanted).build(
+        return room_of_content(content, self.wanted).build(
             Subscription(number, each.filter, each.dialect) for number, each in enumerate(given)
         )
 
@@ -62,5 +60,5 @@ def views_in(saved: SavedPlan, taxonomy: Taxonomy | None = None) -> tuple[list[S
         Subscription(identity, saved.filters.text(number), dialect)
         for number, identity in enumerate(saved.ids)
     ]
-    meant: Mapping[str, str] = saved.about.get("names", {})
-    return given, ViewMaker(saved.about.get("carries"), taxonomy, *(meant.get(each) for each in _MEANT))
+    about = saved.about
+    return given, ViewMaker.of(about.get("carries"), taxonomy, about.get("names", {}))

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of, kind_of
 from headgate.core.rooms import MIXED_SIGN
 from headgate.core.schema import read_schema
@@ -25,6 +24,7 @@ from headgate.pipeline.file.together import places, requests
 from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.tables.contained import check_log
+from headgate.tables.lines import check_columns
 from headgate.tables.places import (
     check_input,
     check_output,
@@ -32,7 +32,6 @@ from headgate.tables.places import (
     is_remote,
     is_table,
     local,
-    no_column,
     table_files,
 )
 from headgate.tables.requests import check_events, read_taxonomy
@@ -78,8 +77,7 @@ def _backtests(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
             yield Problem(f"{label}.dialect", why, f"use {' or '.join(events.dialects)}")
             continue
         try:
-            wanted = FilterSettings(dialect, **each.said) if spoken.rows else None
-            spoken.check_filter(each.filter, dialect, wanted)
+            spoken.check_filter(each.filter, dialect, each.filter_settings(dialect))
         except HeadgateError as error:
             yield Problem(f"{label}.filter", str(error))
 
@@ -147,9 +145,7 @@ def _has(pipeline: Pipeline, names: Collection[str]) -> bool | None:
     except (HeadgateError, OSError):
         # The table itself is told.
         return None
-    if any(isinstance(row, dict) and not {*map(fold, row)}.isdisjoint(names) for row in found.rows):
-        return True
-    return False if found.counted else None
+    return True if found.has(tuple(names)) else False if found.counted else None
 
 
 _DIRECTORIES = {"compile.snapshot", "plan.output"}
@@ -205,10 +201,7 @@ def _table(path: str, columns: tuple[str, ...]) -> None:
     check_input(path)
     if is_remote(path):
         return
-    names = column_names(path)
-    for name in columns if names else ():
-        if names is not None and name not in map(fold, names):
-            raise HeadgateError(no_column(path, name, names))
+    check_columns(column_names(path) or (), path, *columns)
 
 
 def _events(pipeline: Pipeline, path: str) -> None:

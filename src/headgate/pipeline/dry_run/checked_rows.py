@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, ID, SOURCE, Event
+from headgate.core.event import ID, SOURCE, Event
 from headgate.core.values import fold
-from headgate.errors import EventError, HeadgateError
-from headgate.pipeline.dry_run.samples import (
-    Rows,
-    content_at_hand,
-    first_documents,
-    first_rows,
-    typed,
-)
-from headgate.tables.places import Format, format_of, is_remote, is_table
+from headgate.errors import EventError
+from headgate.local.events import file_rows, parsed_events
+from headgate.pipeline.dry_run.samples import Rows, content_at_hand, first_rows, without_nulls
+from headgate.tables.document_rows import ReadSettings, read_documents, read_rows
+from headgate.tables.event_rows import REASON, read_event, read_events
+from headgate.tables.places import Format, format_of, is_remote, is_table, table_files
+from headgate.tables.requests import are_documents, check_type
+from headgate.tables.text_types import UnclearError, meant_kind, typed_column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from headgate.contents.kind import Kind
+    from headgate.pipeline.dry_run.samples import Row
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.generating import GeneratedTable
 
@@ -70,16 +72,13 @@ class Source(NamedTuple):
         if self.made is not None:
             count = min(most, self.made.rows)
             batch = self.made.make(np.arange(count, dtype=np.int64), self.seed)
-            rows = [
-                {name: value for name, value in row.items() if value is not None} for row in batch.to_pylist()
-            ]
+            rows = [without_nulls(row) for row in batch.to_pylist()]
             size = self._size(batch, rows) * self.made.rows // max(1, count)
             return Rows(list(rows), self.made.rows, counted=True, bytes=size)
         return None if is_remote(self.path) else first_rows(self.path, most)
 
     def _size(self, batch: Any, rows: list[dict[str, Any]]) -> int:
         if format_of(self.path) is Format.PARQUET:
-            import pyarrow as pa
             import pyarrow.parquet as pq
 
             sink = pa.BufferOutputStream()
@@ -91,41 +90,73 @@ class Source(NamedTuple):
 def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     """Judge the first events as matching would."""
     kind = kind_of(content_at_hand(pipeline))
-    said = pipeline.format
     if source.made is None and is_remote(source.path):
         return None
+    written = check_type(pipeline.format, kind)
     if kind.documents and source.made is None and not is_table(source.path):
-        rows: Rows | None = first_documents(source.path, kind, said, DOCUMENTS)
-    else:
-        rows = source.read(DOCUMENTS if kind.documents else EVENTS)
+        files = table_files(source.path)
+        size = sum(file.stat().st_size for file in files)
+        found = Rows([file.name for file in files[:DOCUMENTS]], len(files), counted=True, bytes=size)
+        read = read_documents(file_rows(files[:DOCUMENTS], kind), ReadSettings(kind.name, written))
+        return _of_documents(source, found, read, kind)
+    rows = source.read(DOCUMENTS if kind.documents else EVENTS)
     if rows is None:
         return None
-    text_only = source.made is None and is_table(source.path) and format_of(source.path) is Format.CSV
-
-    def event(row: dict[str, Any]) -> Event:
-        given = typed(row, (ID, SOURCE)) if text_only and not kind.documents else row
-        if kind.documents and said is not None and CONTENT_TYPE not in map(fold, given):
-            given = {**given, CONTENT_TYPE: said}
-        found = Event.from_row(given)
-        if kind.rows and isinstance(found.data, dict):
-            found.attributes  # noqa: B018 -- checks the values
-        elif isinstance(found.data, dict):
-            raise EventError(f"event {found.id!r} is a record, and these filters look at documents")
-        return found
-
-    judged = _judged(source, rows, event)
-    return _read_documents(judged, kind) if kind.documents else judged
+    form = Format.JSONL if source.made is not None else format_of(source.path)
+    names = {name for row in rows.rows if isinstance(row, dict) for name in row}
+    if are_documents(kind, form, lambda: names):
+        reading = ReadSettings(kind.name, written, records=kind.rows and form is Format.JSONL)
+        return _of_documents(source, rows, read_rows(rows.lines(), reading), kind, rows.unreadable)
+    judged = [event_of(row) for row in (typed(rows.rows) if form is Format.CSV else rows.rows)]
+    events = tuple(each for each in judged if isinstance(each, Event))
+    reasons = tuple(str(each) for each in judged if isinstance(each, EventError))
+    return CheckedRows(source.path, rows, len(events), reasons, events, source.made is not None)
 
 
-def _read_documents(judged: CheckedRows, kind: Kind) -> CheckedRows:
-    """Parse documents; a feed is one event for each of its items."""
+def event_of(row: Row) -> Event | EventError | None:
+    """Read a row as matching would."""
+    if isinstance(row, bytes):
+        return read_event(row)
+    if isinstance(row, str):
+        return EventError(row)
     try:
-        read = kind.read(judged.events)
-    finally:
-        kind.close()
-    events = tuple(event for each in read if not isinstance(each, EventError) for event in each.events)
-    reasons = tuple(str(each) for each in read if isinstance(each, EventError))
-    return replace(judged, usable=len(events), events=events, reasons=(*judged.reasons, *reasons))
+        event = Event.from_row(row)
+        # Checks the values.
+        event.attributes  # noqa: B018
+    except EventError as error:
+        return error
+    return event
+
+
+def typed(rows: Sequence[Row]) -> list[Row]:
+    """Give the columns of CSV the types that Spark infers, as far as these rows say; ids are text."""
+    columns: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items() if isinstance(row, dict) else ():
+            if isinstance(value, str) and fold(name) not in {ID, SOURCE}:
+                columns.setdefault(name, set()).add(value)
+    known = {}
+    for name, texts in columns.items():
+        with suppress(UnclearError):
+            known[name] = typed_column(texts, meant_kind)[1]
+    return [
+        {name: known.get(name, {}).get(value, value) for name, value in row.items()}
+        if isinstance(row, dict)
+        else row
+        for row in rows
+    ]
+
+
+def _of_documents(
+    source: Source, rows: Rows, read: Iterable[pa.RecordBatch], kind: Kind, unreadable: Iterable[str] = ()
+) -> CheckedRows:
+    """Take what was read of documents; a feed is one event for each of its items."""
+    events: list[Event] = []
+    reasons: list[Any] = [*unreadable]
+    for batch in read:
+        reasons += batch[REASON].drop_null().to_pylist()
+        events += read_events(parsed_events(batch, pa.string()), kind.name)
+    return CheckedRows(source.path, rows, len(events), tuple(reasons), tuple(events), source.made is not None)
 
 
 def refuse_sources(judged: CheckedRows, reasons: Sequence[str | None]) -> CheckedRows:
@@ -134,18 +165,3 @@ def refuse_sources(judged: CheckedRows, reasons: Sequence[str | None]) -> Checke
     events = tuple(event for event, reason in pairs if reason is None)
     told = tuple(reason for _, reason in pairs if reason is not None)
     return replace(judged, usable=len(events), events=events, reasons=(*judged.reasons, *told))
-
-
-def _judged(source: Source, rows: Rows, read: Callable[[dict[str, Any]], Event]) -> CheckedRows:
-    found, reasons = [], []
-    for row in rows.rows:
-        try:
-            if isinstance(row, str):
-                raise EventError(row)
-            found.append(read(row))
-        except HeadgateError as error:
-            reasons.append(str(error))
-        except (KeyError, TypeError, ValueError) as error:
-            reasons.append(f"the row is not usable: {error}")
-    made = source.made is not None
-    return CheckedRows(source.path, rows, len(found), tuple(reasons), tuple(found), made)

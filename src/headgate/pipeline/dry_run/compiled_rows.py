@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
-from headgate.core.values import fold
 from headgate.pipeline.dry_run.checked_rows import CheckedRows
 from headgate.pipeline.dry_run.samples import ROWS, content_at_hand
 from headgate.runtime.rows import RANKS, WEIGHTS
@@ -21,11 +20,10 @@ from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, REASON, compile_batches
 from headgate.tables.graph.rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS, compile_rows
 from headgate.tables.graph.tables import ORDER, TABLE, GraphWriter, ReadTable, assemble
-from headgate.tables.lines import batches_of, json_of
 from headgate.tables.places import Format, format_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from headgate.contents.kind import FilterSettings
@@ -47,38 +45,16 @@ class SampledTable:
     rows: Rows
 
     @property
-    def unreadable(self) -> list[str]:
-        """List why rows cannot be read at all."""
-        return [row for row in self.rows.rows if isinstance(row, str)]
-
-    def lines(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Write the others as workers get them."""
-        rows = [row for row in self.rows.rows if isinstance(row, dict)]
-        return batches_of(("", json_of(_as_text(row)), None) for row in rows[:most])
-
-    @property
     def form(self) -> Format:
         """Return the format; rows that are generated have the types of JSON."""
         return Format.JSONL if self.source.made is not None else format_of(self.source.path)
 
-    def has(self, names: tuple[str, ...]) -> bool:
-        """Tell whether a row has one of some fields."""
-        return any(not {*map(fold, row)}.isdisjoint(names) for row in self.rows.rows if isinstance(row, dict))
-
     def checked(self, usable: int, refused: list[Any]) -> CheckedRows:
         """Say how many rows are usable, and why the others are not."""
-        reasons = (*self.unreadable, *refused)
+        reasons = (*self.rows.unreadable, *refused)
         return CheckedRows(
             self.source.path, self.rows, usable, reasons, generated=self.source.made is not None
         )
-
-
-def _as_text(row: dict[str, Any]) -> dict[str, Any]:
-    """Write bytes of Parquet as text, as the jobs do."""
-    return {
-        name: value.decode(errors="replace") if isinstance(value, bytes) else value
-        for name, value in row.items()
-    }
 
 
 class CompiledRows:
@@ -101,7 +77,7 @@ class CompiledRows:
                     self._read[name] = SampledTable(sources[name], rows)
         ranked, hung = pipeline.compile.ranked, self._read.get(SUBSCRIPTIONS)
         if ranked is None:
-            ranked = hung is not None and hung.has((WEIGHTS,) if self.graph else RANKS)
+            ranked = hung is not None and hung.rows.has((WEIGHTS,) if self.graph else RANKS)
         self._ranked = ranked
 
     @property
@@ -146,7 +122,7 @@ class CompiledRows:
         save_index(compiled, number_rows(compiled, form), self._contents, place, ranked=self._ranked)
 
     def _compiled(self, most: int | None = None) -> pa.Table:
-        lines = self._read[SUBSCRIPTIONS].lines(most)
+        lines = self._read[SUBSCRIPTIONS].rows.lines(most)
         batches = compile_batches(lines, self._contents.writers, dialect=self._dialect, ranked=self._ranked)
         return pa.Table.from_batches(batches, COMPILED_RANKED if self._ranked else COMPILED)
 
@@ -163,7 +139,7 @@ class CompiledRows:
         made = SHAPES[name].ranked_schema if ranked else SHAPES[name].schema
         if name not in self._read:
             return made.empty_table()
-        lines = self._read[name].lines(most)
+        lines = self._read[name].rows.lines(most)
         writers = self._contents.writers
         batches = compile_rows(lines, name, writers, dialect=self._dialect, ranked=ranked)
         return pa.Table.from_batches(batches, made)

@@ -203,9 +203,7 @@ def _pipeline(file: Path, about: given.About, one: dict[str, Raw], many: dict[st
         "subscriptions.taxonomy": compiled.taxonomy,
         "subscriptions.coerce": compiled.coerce,
         "subscriptions.injective": compiled.injective,
-        "subscriptions.namespaces": compiled.namespaces,
-        "subscriptions.unindexed": compiled.unindexed,
-        **{f"subscriptions.{name}": value for name, value in compiled.said.items()},
+        **{f"subscriptions.{name}": value for name, value in compiled.plain.items()},
     }
 
     def ask(request: type[Any], values: Raw) -> Any:

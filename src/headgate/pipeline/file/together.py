@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.contents.kind import NAMES
 from headgate.contents.registry import content_of, kind_of, kinds, titles_of
+from headgate.contents.settings import PLAIN
 from headgate.core.settings import Kind, Problem, settings_of, unmet
 from headgate.pipeline.file.settings import TABLES
 from headgate.stream.settings import is_broker
@@ -152,7 +152,7 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
         return
     kind = kind_of(content_of([dialect], "the filters"))
     generated = (pipeline.generated("taxonomy"),)
-    for name in ("schema", "sample", "taxonomy", "coerce", "injective", "namespaces", "unindexed", *NAMES):
+    for name in ("schema", "sample", "taxonomy", "coerce", "injective", *PLAIN):
         setting = _SETTINGS.get(name, name)
         if getattr(given, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
             owners = [each for each in kinds().values() if setting in each.settings]

@@ -8,18 +8,19 @@ from __future__ import annotations
 import dataclasses
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
-from headgate.local import backtest as local_backtest
-from headgate.local import compile as local_compile
-from headgate.local import generate as local_generate
-from headgate.local import match as local_match
+from headgate.jobs.backtest import backtest
+from headgate.jobs.compile import compile_subscriptions
+from headgate.jobs.generate import generate
+from headgate.jobs.graph import compile_graph
+from headgate.jobs.match import match_events
+from headgate.jobs.what_if import what_if
 from headgate.local import plan as local_plan
-from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
@@ -32,15 +33,13 @@ from headgate.tables.results import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from headgate.backtest.effects import WhatIf
-    from headgate.backtest.one_filter import BacktestResult
     from headgate.contents.kind import FilterSettings
+    from headgate.jobs.runner import Runner
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
     from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
-    from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
     from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
@@ -76,6 +75,22 @@ class Job:
                     print(f"{self.step.name}: running on Spark: {error}", file=sys.stderr, flush=True)
         return on_spark(self.spark())
 
+    def here(self) -> Runner:
+        """Return this process."""
+        from headgate.local.runner import LocalRunner
+
+        return LocalRunner(self.quiet)
+
+    def apart(self) -> Runner:
+        """Return Spark."""
+        from headgate.spark.runner import SparkRunner
+
+        return SparkRunner(self.spark(), self.quiet)
+
+    def run_on(self, tables: Iterable[str | None], do: Callable[[Runner], _T]) -> _T:
+        """Run a job over a runner, as `run` does."""
+        return self.run(tables, lambda: do(self.here()), lambda _: do(self.apart()))
+
 
 def work(job: Job) -> Result:
     """Do a step; rows that were refused are counted by their reasons, too."""
@@ -96,18 +111,14 @@ def work(job: Job) -> Result:
 
 
 def _generate(job: Job) -> Result:
-    pipeline, step, quiet = job.pipeline, job.step, job.quiet
+    pipeline, step = job.pipeline, job.step
     assert pipeline.generate is not None
     made, seed = workload_of(pipeline.generate), pipeline.generate.seed
     few = sum(table.rows for table in made.tables.values()) <= ROWS
     for name, (make, schema, rows) in made.tables.items():
         place = step.outputs[name]
-        if job.local and few and not is_remote(place):
-            local_generate.generate(make, schema, rows, place, seed=seed, quiet=quiet)
-        else:
-            from headgate.spark.tables.generate import generate
-
-            generate(job.spark(), make, schema, rows, place, seed=seed, quiet=quiet)
+        here = job.local and few and not is_remote(place)
+        generate(job.here() if here else job.apart(), make, schema, rows, place, seed=seed)
     counts: Result = {name: table.rows for name, table in made.tables.items()}
     if made.taxonomy is not None:
         from headgate.pipeline.run.state import write_whole
@@ -123,51 +134,25 @@ def wanted(pipeline: Pipeline) -> FilterSettings:
 
 
 def _compile(job: Job) -> Result:
-    asked, quiet = job.pipeline.compile, job.quiet
+    asked = job.pipeline.compile
     said = asked.arguments(wanted(job.pipeline))
-    done: CompileResult | GraphCompileResult
     if asked.nodes is not None and asked.edges is not None:
         tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
-
-        def graph_on_spark(session: Session) -> GraphCompileResult:
-            from headgate.spark.jobs.compile.graph import compile_graph
-
-            return compile_graph(session, tables, asked.snapshot, quiet=quiet, **said)
-
-        done = job.run(
-            [*asked.tables, asked.sample],
-            lambda: local_compile.compile_graph(tables, asked.snapshot, quiet=quiet, **said),
-            graph_on_spark,
+        compile_all: Callable[[Runner], Any] = partial(
+            compile_graph, tables=tables, output=asked.snapshot, **said
         )
-        return as_plain(done)
-    table = asked.subscriptions
-    assert table is not None
-
-    def on_spark(session: Session) -> CompileResult:
-        from headgate.spark.jobs.compile.compile import compile_subscriptions
-
-        return compile_subscriptions(session, table, asked.snapshot, quiet=quiet, **said)
-
-    done = job.run(
-        [table, asked.sample],
-        lambda: local_compile.compile_subscriptions(table, asked.snapshot, quiet=quiet, **said),
-        on_spark,
-    )
-    return as_plain(done)
+    else:
+        table = str(asked.subscriptions)
+        compile_all = partial(compile_subscriptions, subscriptions=table, output=asked.snapshot, **said)
+    return as_plain(job.run_on([*asked.tables, asked.sample], compile_all))
 
 
 def _match(job: Job) -> Result:
     match = next(each for each in job.pipeline.matches if each.name == job.step.of)
 
-    def on_spark(session: Session) -> MatchResult:
-        from headgate.spark.jobs.match.match import match_events
-
-        return match_events(session, **match.arguments, quiet=job.quiet)
-
-    done = job.run(
+    done = job.run_on(
         [match.events, match.output, match.rejected],
-        lambda: local_match.match_events(**match.arguments, quiet=job.quiet),
-        on_spark,
+        lambda runner: match_events(runner, **match.arguments),
     )
     return as_plain(done)
 
@@ -207,19 +192,7 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 def _backtest(job: Job) -> Result:
     asked = next(each for each in job.pipeline.backtests if each.name == job.step.of)
-    content = content_of([asked.written_in], "the filter") or DEFAULT
-    documents = kind_of(content).documents
-    said = {**asked.arguments(content), "quiet": job.quiet}
-
-    def here() -> BacktestResult:
-        return (local_backtest.backtest_documents if documents else local_backtest.backtest)(**said)
-
-    def on_spark(session: Session) -> BacktestResult:
-        from headgate.spark.jobs.backtest import backtest
-
-        return (backtest.backtest_documents if documents else backtest.backtest)(session, **said)
-
-    return as_plain(job.run([asked.events], here, on_spark))
+    return as_plain(job.run_on([asked.events], lambda runner: backtest(runner, **asked.arguments)))
 
 
 def _plan(job: Job) -> Result:
@@ -254,16 +227,9 @@ def _what_if(job: Job) -> Result:
     question = asked.question(str(asked.snapshot))
     refused = str(asked.rejected)
     said: dict[str, Any] = {"rejected": refused, "output": asked.output, "effects": asked.effects}
-    said["quiet"] = job.quiet
 
-    def on_spark(session: Session) -> WhatIf:
-        from headgate.spark.jobs.backtest.what_if import what_if
-
-        return what_if(session, question, **said)
-
-    done = job.run(
-        [question.changes, question.events], lambda: local_what_if.what_if(question, **said), on_spark
-    )
+    tables = [question.changes, question.events]
+    done = job.run_on(tables, lambda runner: what_if(runner, question, **said))
     page = Path(str(asked.page))
     page.parent.mkdir(parents=True, exist_ok=True)
     write_what_if(

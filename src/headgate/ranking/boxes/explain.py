@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.ranks import Best
 from headgate.ranking.boxes.boxes import renumbered, take
 from headgate.ranking.boxes.ends import MISSING, OVERLAP
 from headgate.ranking.boxes.methods import AUTO, EXACTLY
 from headgate.ranking.boxes.threshold import combined
 from headgate.ranking.boxes.threshold_kernels import MAX
-from headgate.ranking.model import Best, Interval
+from headgate.ranking.model import Interval
 
 if TYPE_CHECKING:
     from headgate.core.event import Id

@@ -10,13 +10,14 @@ import numpy as np
 
 from headgate.core.arguments import is_id, listed, place_of, source_of, told
 from headgate.core.ids import Ids, check_id
+from headgate.core.ranks import Best, check_k, check_weight
 from headgate.errors import SubscriptionError
 from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, renumbered, take
 from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.explain import BoxExplanation, explain
 from headgate.ranking.boxes.live import ROOM, Base, View, changed, compacted, fresh, widened
 from headgate.ranking.boxes.methods import AUTO, EXACTLY, Question, check_method, methods
-from headgate.ranking.model import Best, Box, check_box_score, check_k, check_total, check_weight
+from headgate.ranking.model import Box, check_box_score, check_total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

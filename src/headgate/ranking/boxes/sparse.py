@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.ranks import check_k
 from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.boxes.dense_kernels import Best
 from headgate.ranking.boxes.ends import narrowed, narrowest
@@ -37,7 +38,6 @@ from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
 from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk, sparse_many
 from headgate.ranking.filters.sums import Tiers, as_bytes, check_factors, make_tiers, scales
 from headgate.ranking.filters.sums_kernels import FIRST, WHOLE
-from headgate.ranking.model import check_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,7 +15,7 @@ import numpy as np
 
 from headgate.contents.protocol import Clause, CodesClauses
 from headgate.core.ids import Ids
-from headgate.core.ranks import check_k, read_factors
+from headgate.core.ranks import Best, check_k, read_factors
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.base import (
@@ -40,7 +40,6 @@ from headgate.ranking.filters.explain import (
     explain_relaxed,
 )
 from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held, Ranking
-from headgate.ranking.model import Best
 from headgate.ranking.rows import Moments, Rows
 
 if TYPE_CHECKING:

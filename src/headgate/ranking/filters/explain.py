@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.protocol import alone
+from headgate.core.ranks import Best
 from headgate.ranking.filters.state import best
-from headgate.ranking.model import Best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

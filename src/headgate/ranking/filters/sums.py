@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare
+from headgate.core.ranks import check_k
 from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.boxes.dense_kernels import Best
 from headgate.ranking.filters.sums_kernels import (
@@ -38,7 +39,6 @@ from headgate.ranking.filters.sums_kernels import (
     Scratch,
     sums_top,
 )
-from headgate.ranking.model import check_k
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

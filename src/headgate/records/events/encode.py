@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
-    from headgate.records.index.arrays import RecordArrays
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex, RecordArrays
 
 
 OWN = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex
 
 MANY, STEP = 4_096, 256
 """Numbers of which objects are made: those of a line may be millions. Of more, one in so many."""

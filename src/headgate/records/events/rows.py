@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.records.expressions.expression import Expression
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex
 
     Found = tuple[Any, int | tuple[int, ...]]
     """A place or a slice of a row, and what to write there."""

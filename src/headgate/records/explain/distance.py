@@ -20,8 +20,7 @@ from headgate.records.index.checking import check_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.records.index.arrays import Events, RecordArrays
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex, Events, RecordArrays
 
 NEVER = 32767
 """The bound of filters that no event can match, of removed ones, and of those beyond what was asked for."""

@@ -37,7 +37,7 @@ MOST = 1_000
 class IndexUse:
     """What the index does for the filters of a state, as it is now; what was asked is kept."""
 
-    def __init__(self, state: State, weigh: Weigh) -> None:
+    def __init__(self, state: State, weigh: Weigh | None) -> None:
         self._state = state
         self._weigh = weigh
         self._changes = state.changes

@@ -26,7 +26,8 @@ from headgate.records.language.model import And, Constant, Expression, Or
 from headgate.records.language.rewrite import normalise, push_not
 from headgate.records.names import plain_text
 from headgate.records.programs.binding import parse_text
-from headgate.records.programs.program import AND, FALSE, OR, compile_program
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.tokens import AND, FALSE, OR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

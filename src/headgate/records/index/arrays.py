@@ -11,6 +11,10 @@ from headgate.core.jit import inner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.interning import TextPool
+    from headgate.core.values import Path
+    from headgate.records.index.lines import Lines
+
 
 @inner
 def pair_hash(a: int, b: int) -> np.uint64:
@@ -296,3 +300,13 @@ class Scratch:
     def grow(self) -> None:
         """Make more room."""
         self.out = np.empty(2 * len(self.out), np.int32)
+
+
+class BuiltIndex(NamedTuple):
+    """The arrays, how events are encoded for them, and the attributes by number."""
+
+    arrays: RecordArrays
+    lines: Lines
+    texts: TextPool
+    attributes: tuple[Path, ...]
+    filters: int

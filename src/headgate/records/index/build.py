@@ -21,7 +21,7 @@ from headgate.records.events.columns import BatchColumns
 from headgate.records.events.encode import encode
 from headgate.records.index import access, clusters, trees
 from headgate.records.index.access import Atoms, number_atoms
-from headgate.records.index.arrays import DUPLICATE, IDLE, RecordArrays
+from headgate.records.index.arrays import DUPLICATE, IDLE, BuiltIndex, RecordArrays
 from headgate.records.index.checking import name_left_out
 from headgate.records.index.clusters import Entities
 from headgate.records.index.grams import add_grams, rarest
@@ -110,16 +110,6 @@ LOAD = 0.6
 """How full the hash of pairs is; it keeps one free slot at least."""
 
 
-class BuiltIndex(NamedTuple):
-    """The arrays, how events are encoded for them, and the attributes by number."""
-
-    arrays: RecordArrays
-    lines: Lines
-    texts: TextPool
-    attributes: tuple[Path, ...]
-    filters: int
-
-
 class Choices(NamedTuple):
     """How events come to each term or tree, and what was asked to choose that.
 
@@ -180,8 +170,8 @@ def _gains(
     return gains
 
 
-def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> Choices:
-    """Choose how events come to programs. `weigh` estimates how often events have each code."""
+def choose(programs: Programs, weigh: Weigh | None = None, *, posting: float = access.POSTING) -> Choices:
+    """Choose how events come to programs; `weigh` estimates how often events have each code."""
     lines, parts, texts = make_lines(programs)
     lines, grams = add_grams(programs, lines, parts)
     lines = add_slots(programs.attributes, lines, texts)
@@ -192,7 +182,7 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
         )
     terms = make_terms(programs, parts)
     shell = without_filters(programs.attributes, programs.filters, lines, texts)
-    shares = weigh(shell, parts, terms)
+    shares = (weigh or by_filters)(shell, parts, terms)
     atoms = number_atoms(lines, shares)
     gram_atom = rarest(grams, atoms.line_base, atoms.weight)
     kind = programs.leaf_kind
@@ -247,8 +237,8 @@ def choose(programs: Programs, weigh: Weigh = by_filters, *, posting: float = ac
     return Choices(lines, parts, texts, terms, atoms, weights, chosen, key[order], of[order], tree_tokens)
 
 
-def build(programs: Programs, weigh: Weigh = by_filters, *, posting: float = access.POSTING) -> BuiltIndex:
-    """Build the index of programs. `weigh` estimates how often events have each code."""
+def build(programs: Programs, weigh: Weigh | None = None, *, posting: float = access.POSTING) -> BuiltIndex:
+    """Build the index of programs; `weigh` as for `choose`."""
     found = choose(programs, weigh, posting=posting)
     kind = programs.leaf_kind
     globs = np.cumsum(kind >= GLOB, dtype=np.int32) - 1

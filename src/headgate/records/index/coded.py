@@ -14,10 +14,10 @@ from headgate.core.interning import TextPool
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.events.rows import RowEncoder
-from headgate.records.index.build import BuiltIndex, without_filters
+from headgate.records.index.build import without_filters
 from headgate.records.index.lines import Lines, make_lines
-from headgate.records.programs.program import AND, FALSE, OR
 from headgate.records.programs.programs import VALUE, starts, take
+from headgate.records.programs.tokens import AND, FALSE, OR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
+    from headgate.records.index.arrays import BuiltIndex
     from headgate.records.programs.programs import Programs
 
     Ints = NDArray[np.int64]

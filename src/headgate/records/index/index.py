@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headgate.contents.live import LiveIndex
 from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts, Portion
+from headgate.contents.refusing import raise_first, tried
 from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
@@ -17,20 +18,9 @@ from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
 from headgate.records.computed import sources
-from headgate.records.explain.explain import Explanation, explain
-from headgate.records.explain.indexing import IndexUse, with_access
-from headgate.records.explain.why_not import NearMiss, why_not
-from headgate.records.index.build import BuiltIndex, build, by_events, by_filters
-from headgate.records.index.coded import CodedRecordClauses, RecordCoder, code_clauses
-from headgate.records.index.costs import count_checks
-from headgate.records.index.filter_planes import RecordFilterPlanes
-from headgate.records.index.live import ROOM, Base, State, compact
+from headgate.records.index.live import ROOM, Base, State
 from headgate.records.index.matcher import Pairs
-from headgate.records.language.clause_columns import split_columns
-from headgate.records.language.dialects import to_sql
-from headgate.records.language.splitting import split
 from headgate.records.names import USUAL
-from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,10 +35,16 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.events.columns import Columns
+    from headgate.records.explain.explain import Explanation
+    from headgate.records.explain.indexing import IndexUse
+    from headgate.records.explain.why_not import NearMiss
+    from headgate.records.index.arrays import BuiltIndex
     from headgate.records.index.build import Weigh
+    from headgate.records.index.coded import CodedRecordClauses, RecordCoder
+    from headgate.records.index.filter_planes import RecordFilterPlanes
     from headgate.records.names import NameSettings
-    from headgate.records.programs.program import Program
     from headgate.records.programs.programs import Programs
+    from headgate.records.programs.tokens import Program
     from headgate.records.scoring import RecordTerms
 
 CHUNK = 10_000
@@ -82,7 +78,7 @@ class RecordIndex(LiveIndex[State]):
     always = "TRUE"
     """The filter that every event matches."""
 
-    def __init__(self, base: Base, *, weigh: Weigh = by_filters, compact_after: int | None = 16_384) -> None:
+    def __init__(self, base: Base, *, weigh: Weigh | None = None, compact_after: int | None = 16_384) -> None:
         super().__init__(State(base, weigh), compact_after)
         self._weigh = weigh
         self._use: IndexUse | None = None
@@ -100,13 +96,17 @@ class RecordIndex(LiveIndex[State]):
         `sample` holds some events like those to come, so that filters are found under rare values.
         `settings` say what names mean.
         """
+        from headgate.records.language.dialects import to_sql
+        from headgate.records.programs.binding import compile_filters
+
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
-        texts = {each.id: to_sql(each.filter, each.dialect, settings) for each in given}
-        ordered = [texts[identity] for identity in ids.to_list()]
+        by_id = {each.id: each for each in given}
+        rows = [by_id[identity] for identity in ids.to_list()]
+        texts, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
+        ordered, given_ids = list(texts.values()), list(texts)
         compiled = compile_filters(ordered)
-        for refused in compiled.refused:
-            raise refused.error
+        raise_first(refused | {given_ids[text.place]: text.error for text in compiled.refused})
         return cls.from_programs(
             ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings
         )
@@ -122,12 +122,16 @@ class RecordIndex(LiveIndex[State]):
         settings: NameSettings = USUAL,
     ) -> RecordIndex:
         """Index filters that are parsed, in the order of their ids."""
-        weigh = by_filters if sample is None else by_events(sample)
+        from headgate.records.index.build import build, by_events
+
+        weigh = None if sample is None else by_events(sample)
         return cls(Base(ids, filters, build(programs, weigh), settings), weigh=weigh)
 
     @staticmethod
     def clauses(text: str, dialect: str = SQL) -> tuple[Clause, ...]:
         """Take a filter apart into what its topmost ANDs join; refuses a bad filter."""
+        from headgate.records.language.splitting import split
+
         return split(text, dialect)
 
     @staticmethod
@@ -154,12 +158,15 @@ class RecordIndex(LiveIndex[State]):
     @staticmethod
     def clause_columns(texts: TextPool) -> list[ClauseColumns]:
         """Take apart filters in SQL that differ in their numbers only; the others are left out."""
+        from headgate.records.language.clause_columns import split_columns
+
         return split_columns(texts)
 
     @staticmethod
     def compiled_clauses(texts: TextPool) -> RecordCompiledFilters:
         """Compile clauses in SQL."""
         from headgate.records.compiling import RecordCompiledFilters
+        from headgate.records.programs.binding import compile_filters
 
         compiled = compile_filters(texts)
         for refused in compiled.refused:
@@ -169,11 +176,15 @@ class RecordIndex(LiveIndex[State]):
     @staticmethod
     def coded_clauses(compiled: RecordCompiledFilters) -> CodedRecordClauses:
         """Find the codes of clauses that were compiled."""
+        from headgate.records.index.coded import code_clauses
+
         return code_clauses(compiled.programs)
 
     @staticmethod
     def event_coder(arrays: Mapping[str, NDArray[Any]]) -> RecordCoder:
         """Read what finds the codes of events, as it was saved."""
+        from headgate.records.index.coded import RecordCoder
+
         return RecordCoder.from_arrays(arrays)
 
     @classmethod
@@ -295,6 +306,10 @@ class RecordIndex(LiveIndex[State]):
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, by clauses, and what the index does for it."""
+        from headgate.records.explain.explain import explain
+        from headgate.records.explain.indexing import IndexUse, with_access
+        from headgate.records.programs.binding import parse_text
+
         state = self._state
         number = state.number_of(identity)
         expression = parse_text(state.text(number))
@@ -306,10 +321,14 @@ class RecordIndex(LiveIndex[State]):
 
     def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""
+        from headgate.records.explain.why_not import why_not
+
         return why_not(self._state, event, limit, within)
 
     def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
         """Match some events again, and count what is checked; filters that came lately are left out."""
+        from headgate.records.index.costs import count_checks
+
         base = self._state.base
         encoded = base.encode(events)
         candidates, work = (np.zeros(len(base.ids), np.int64) for _ in range(2))
@@ -321,12 +340,16 @@ class RecordIndex(LiveIndex[State]):
 
         What is subscribed or unsubscribed later is not seen by it.
         """
+        from headgate.records.index.filter_planes import RecordFilterPlanes
+
         if self._state.changed:
             self.compact()
         return RecordFilterPlanes(self._state.base, first, size)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
+        from headgate.records.language.dialects import to_sql
+
         text = to_sql(subscription.filter, subscription.dialect, self.settings)
         self._add(subscription.id, text, self._compiled(text))
 
@@ -335,6 +358,8 @@ class RecordIndex(LiveIndex[State]):
         self._state.tail.settle()
 
     def _compiled(self, text: str) -> Program:
+        from headgate.records.programs.binding import compile_filter
+
         return compile_filter(text)
 
     def _rebuilt(self, moment: Moment[State]) -> State:
@@ -363,3 +388,21 @@ def _named(
     """Turn numbers into ids."""
     columns = [identities.take(rows), state.id_array(filters)]
     return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+
+
+def compact(moment: Moment[State], weigh: Weigh | None) -> State:
+    """Build a state whose base holds all that was left; the given one is not changed.
+
+    The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
+    """
+    from headgate.records.index.build import build
+    from headgate.records.index.restoring import read_programs
+    from headgate.records.programs.binding import compile_filter
+    from headgate.records.programs.programs import concatenate, in_columns, take
+
+    state, keep, late = moment
+    base = state.base
+    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
+    programs = concatenate([left, state.tail.programs(late)])
+    ids, filters, order = state.merged(keep, late)
+    return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)

@@ -20,14 +20,10 @@ from headgate.errors import SnapshotError
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.index import walking
-from headgate.records.index.arrays import RecordArrays
-from headgate.records.index.build import BuiltIndex, build
+from headgate.records.index.arrays import BuiltIndex, RecordArrays
 from headgate.records.index.lines import Lines
 from headgate.records.index.matcher import JointMatcher, Matcher, Pairs
-from headgate.records.index.restoring import read_programs
 from headgate.records.names import USUAL, NameSettings
-from headgate.records.programs.binding import compile_filter
-from headgate.records.programs.programs import concatenate, in_columns, take
 from headgate.records.tail.layers import ALONE, Layer, Layers
 
 if TYPE_CHECKING:
@@ -36,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.contents.live import Moment
     from headgate.core.event import Event, Id
     from headgate.records.events.rows import RowEncoder
     from headgate.records.index.arrays import Events
@@ -307,7 +302,7 @@ class Together(NamedTuple):
 class State(LiveState[Base, Layers]):
     """Base and late filters. A writer publishes a filter by the view of these, put in place last."""
 
-    def __init__(self, base: Base, weigh: Weigh) -> None:
+    def __init__(self, base: Base, weigh: Weigh | None) -> None:
         super().__init__(base, Layers(weigh, base.settings.mark))
         self._local = threading.local()
         self._together: Together | None = None
@@ -443,16 +438,3 @@ class State(LiveState[Base, Layers]):
             known = LateMatches(event, view, [each for each, _ in rows], [place for _, place in rows])
             self._local.late = known
         return known
-
-
-def compact(moment: Moment[State], weigh: Weigh) -> State:
-    """Build a state whose base holds all that was left; the given one is not changed.
-
-    The base is read back from its arrays. Only filters that it keeps as trees are compiled again.
-    """
-    state, keep, late = moment
-    base = state.base
-    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
-    programs = concatenate([left, state.tail.programs(late)])
-    ids, filters, order = state.merged(keep, late)
-    return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)

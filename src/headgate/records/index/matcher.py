@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.records.events.joint import JointRoom
-    from headgate.records.index.arrays import Events
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex, Events
 
 
 FEW, MOST_ROOM = 128, 1 << 20

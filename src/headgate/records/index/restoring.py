@@ -15,15 +15,23 @@ from headgate.core.jit import kernel
 from headgate.records.index.arrays import FLAGS, REFERENCE, REFERENCE_WORDS, TREE
 from headgate.records.index.lines import ARRAY_CELL, NULL_CELL, OTHER_CELL
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
-from headgate.records.programs.program import AND, FALSE, OR, TRUE
-from headgate.records.programs.programs import GLOB, NOT_GLOB, TOP, Programs, concatenate, starts, take
+from headgate.records.programs.programs import (
+    GLOB,
+    NOT_GLOB,
+    TOP,
+    Programs,
+    concatenate,
+    starts,
+    take,
+)
+from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from headgate.records.index.build import BuiltIndex
+    from headgate.records.index.arrays import BuiltIndex
 
     Ints = NDArray[np.int64]
 

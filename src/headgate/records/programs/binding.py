@@ -29,10 +29,11 @@ from headgate.records.programs.elements import typeof_path
 from headgate.records.programs.families import LEAST, find_families
 from headgate.records.programs.leaf_writer import LeafWriter
 from headgate.records.programs.leaves import Quantifier, SetLeaf
-from headgate.records.programs.program import AND, FALSE, OR, TRUE, Program, compile_program
+from headgate.records.programs.program import compile_program
 from headgate.records.programs.programs import ANY, concatenate, take
 from headgate.records.programs.shapes import ROLES, BoundedCache, find_shape, split_groups
 from headgate.records.programs.simple_groups import read_group
+from headgate.records.programs.tokens import AND, FALSE, OR, TRUE, Program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

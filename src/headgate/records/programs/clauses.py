@@ -33,8 +33,9 @@ from headgate.records.language.model import (
 )
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import simple_clauses
-from headgate.records.programs.program import AND, OR, compile_program
+from headgate.records.programs.program import compile_program
 from headgate.records.programs.shapes import CLAUSE, SLOT, BoundedCache, parts_of, path_of
+from headgate.records.programs.tokens import AND, OR
 
 if TYPE_CHECKING:
     from headgate.records.programs.leaves import Leaf

@@ -20,9 +20,9 @@ from headgate.records.programs.decimals import double_numbers
 from headgate.records.programs.families import read_numbers
 from headgate.records.programs.leaf_writer import LeafWriter
 from headgate.records.programs.leaves import Facet, float_keys
-from headgate.records.programs.program import AND, OR
 from headgate.records.programs.programs import VALUE, Programs, starts
 from headgate.records.programs.shapes import CLAUSE, path_of
+from headgate.records.programs.tokens import AND, OR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.records.programs.leaves import TEXT_FACETS, GlobLeaf
-from headgate.records.programs.program import AND, FALSE, OR
+from headgate.records.programs.tokens import AND, FALSE, OR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.records.programs.intervals import Cut
     from headgate.records.programs.leaves import Leaf
-    from headgate.records.programs.program import Program
+    from headgate.records.programs.tokens import Program
 
 VALUE, ANY, ALL, GLOB, NOT_GLOB = range(5)
 """What a leaf does; the first three are the numbers of `Quantifier`."""

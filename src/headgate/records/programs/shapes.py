@@ -31,7 +31,8 @@ from headgate.errors import FilterError
 from headgate.records.language.model import And, Attribute, Constant, Expression, Not, Or, Truth, predicates
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.cutting import cut_clauses
-from headgate.records.programs.program import AND, OR, compile_program
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.tokens import AND, OR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,8 +15,8 @@ from headgate.records.language.model import Attribute, Comparison, Literal, Lite
 from headgate.records.programs.decimals import SHORT_LIMIT, whole_key
 from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, float_key
 from headgate.records.programs.lowering import lower
-from headgate.records.programs.program import AND, OR
 from headgate.records.programs.shapes import BoundedCache, path_of
+from headgate.records.programs.tokens import AND, OR
 
 if TYPE_CHECKING:
     from headgate.core.values import Path

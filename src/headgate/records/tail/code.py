@@ -8,8 +8,8 @@ import numpy as np
 
 from headgate.contents.growing import Growing
 from headgate.records.programs.leaves import FACETS_OF_KIND, TEXT_FACETS, Facet, GlobLeaf, Quantifier
-from headgate.records.programs.program import AND, MAX_HEIGHT, TRUE
 from headgate.records.programs.programs import TOP
+from headgate.records.programs.tokens import AND, MAX_HEIGHT, TRUE
 from headgate.records.tail import arrays as ops
 from headgate.records.tail.arrays import OPS, SIZES
 from headgate.records.tail.events import Sides, flags_of, text_hash
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from headgate.records.programs.intervals import Cut
     from headgate.records.programs.leaves import Leaf, SetLeaf
-    from headgate.records.programs.program import Program
+    from headgate.records.programs.tokens import Program
     from headgate.records.tail.events import Side
 
 Point: TypeAlias = tuple[int, int]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from headgate.core.values import Path
     from headgate.records.events.columns import Column
-    from headgate.records.programs.program import Program
+    from headgate.records.programs.tokens import Program
     from headgate.records.tail.arrays import TailEvents
     from headgate.records.tail.code import Point
     from headgate.records.tail.events import Sides

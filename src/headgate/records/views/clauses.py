@@ -20,7 +20,8 @@ from headgate.records.language.rewrite import normalise
 from headgate.records.programs.binding import parse_text
 from headgate.records.programs.intervals import intersection
 from headgate.records.programs.leaves import Facet, GlobLeaf, Leaf, Quantifier, SetLeaf, line
-from headgate.records.programs.program import AND, FALSE, OR, TRUE, compile_program
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 
 if TYPE_CHECKING:
     from headgate.records.language.model import Expression

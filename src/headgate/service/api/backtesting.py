@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from headgate.contents.kind import NAMES
+from headgate.contents.settings import NAMES
 from headgate.core.subscription import Subscription
 from headgate.errors import EventError, HeadgateError
 from headgate.records.kind import KIND

@@ -10,8 +10,8 @@ import msgspec
 
 from headgate.contents.registry import contents_of, kind_of
 from headgate.core.likeliest import did_you_mean
+from headgate.core.ranks import EXACT
 from headgate.core.subscription import SQL, Subscription
-from headgate.ranking.model import EXACT
 from headgate.service.api.asking import Cursor, RankBody, inline_event
 from headgate.service.api.events import KeptEvent, event_at
 from headgate.service.api.filters import settings_of

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.core.ranks import EXACT
 from headgate.errors import EventError, GraphError, HeadgateError, SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS
-from headgate.ranking.model import EXACT
 from headgate.runtime.operations import Put, Unsubscribe
 from headgate.service.tenant.index import Contents, Index, Shape
 from headgate.service.tenant.matches import Matches
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.core.event import Event, Id
+    from headgate.core.ranks import Best
     from headgate.engine.engine import Engine
     from headgate.graph.ranked.ranked import RankedMatch
-    from headgate.ranking.model import Best
     from headgate.runtime.operations import Change
     from headgate.service.tenant.names import Names
 

@@ -10,11 +10,11 @@ from headgate.contents.kind import FilterSettings
 from headgate.core.subscription import SQL
 from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
+from headgate.jobs.compile import CompileTask, compile_table
+from headgate.jobs.graph import compile_tables
 from headgate.runtime.sharding import HASH, Sharding
 from headgate.spark.frames.columns import check_frame
-from headgate.spark.jobs.compile.choosing import first_of
-from headgate.spark.jobs.compile.compile import compile_table
-from headgate.spark.jobs.compile.graph import compile_tables
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FrameTable
 from headgate.tables.contained import contained
@@ -109,32 +109,28 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
         None if sample is None else SAMPLE,
         read_taxonomy(tuple(taxonomy)),
         Filters(coerce=coerce, injective=injective).options,
-        namespaces or None,
-        unindexed,
-        nulls,
-        names,
-        dots,
+        namespaces=namespaces,
+        unindexed=unindexed,
+        nulls=nulls,
+        names=names,
+        dots=dots,
     )
     sharding = Sharding.of(shards, shard_by, shard_column)
     session = next(iter(frames.values())).sparkSession
     told: list[pa.Table] = []
-
-    def refuse(rows: DataFrame) -> None:
-        # Kept: what they are made of is forgotten when the snapshot is there.
-        told.append(rows.toArrow())
-
-    more: dict[str, Any] = {
-        "sample": None if sample is None else lambda _: first_of(sample),
-        "ranked": ranked,
-        "source": dict.fromkeys(frames, "DataFrame"),
-        "quiet": quiet,
-    }
+    runner, source = SparkRunner(session, quiet), dict.fromkeys(frames, "DataFrame")
     tables = {name: FrameTable(frame, name) for name, frame in frames.items()}
+    events = None if sample is None else FrameTable(sample, SAMPLE)
     with spark_errors(), new_version(given_place(output), contained(changes)) as place:
-        if nodes is None:
-            done: Any = compile_table(session, tables[SUBSCRIPTIONS], place, wanted, sharding, refuse, **more)
-        else:
-            done = compile_tables(session, tables, place, wanted, sharding, refuse, **more)
+        # Refused rows are kept: what they are made of is forgotten when the snapshot is there.
+        task = CompileTask(
+            place, wanted, sharding, lambda rows: told.append(rows.collect()), source, ranked, events
+        )
+        done: Any = (
+            compile_table(runner, tables[SUBSCRIPTIONS], task)
+            if nodes is None
+            else compile_tables(runner, tables, task)
+        )
     return Compiled(
         output,
         done.subscriptions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
@@ -9,7 +10,7 @@ from pyspark import RDD
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -102,13 +103,20 @@ def in_own_session(
 
     @wraps(job)
     def run(session: SparkSession, /, *args: _Given.args, **options: _Given.kwargs) -> _Result:
-        active = SparkSession.getActiveSession()
-        own = own_session(session)
-        try:
+        with borrowed(session) as own:
             return job(own, *args, **options)
-        finally:
-            if active is not None and own is not session and SparkSession.getActiveSession() is own:
-                # That which has last made a DataFrame of rows is the active one.
-                active.createDataFrame([], "id long")
 
     return run
+
+
+@contextmanager
+def borrowed(session: SparkSession) -> Iterator[SparkSession]:
+    """Yield `own_session`; the session that was active before is so again afterwards."""
+    active = SparkSession.getActiveSession()
+    own = own_session(session)
+    try:
+        yield own
+    finally:
+        if active is not None and own is not session and SparkSession.getActiveSession() is own:
+            # That which has last made a DataFrame of rows is the active one.
+            active.createDataFrame([], "id long")

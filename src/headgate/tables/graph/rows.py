@@ -130,7 +130,7 @@ def compile_rows(
     batches: Iterable[pa.RecordBatch],
     table: str,
     writers: Writers,
-    partition: int = 0,
+    part: int = 0,
     *,
     dialect: str,
     ranked: bool = False,
@@ -142,8 +142,8 @@ def compile_rows(
     """
     shape = SHAPES[table]
     decoder = msgspec.json.Decoder(shape.row)
-    for part, batch in numbered(batches, partition):
-        yield _compile_batch(batch, shape, decoder, writers, part, dialect=dialect, ranked=ranked)
+    for number, batch in numbered(batches, part):
+        yield _compile_batch(batch, shape, decoder, writers, number, dialect=dialect, ranked=ranked)
 
 
 def _compile_batch(

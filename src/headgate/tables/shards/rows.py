@@ -12,6 +12,7 @@ import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
@@ -25,7 +26,7 @@ from headgate.runtime.routes import MOST_KEYS, Routes, rarest
 from headgate.runtime.sharding import TENANT as BY_TENANT
 from headgate.runtime.shards import save_shards
 from headgate.runtime.targets import in_memory
-from headgate.tables.accepted import number_rows, repeated_reason, save_index
+from headgate.tables.accepted import REJECTED, number_rows, repeated_reason, save_index
 from headgate.tables.filter_rows import (
     COMPILED,
     COMPILED_RANKED,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
     Column = pa.Array[Any]
 
+NUMBER_ID, TEXT_ID = "id_number", "id_text"
 TENANT, KEYS, HOME = "shard_tenant", "shard_keys", "shard"
 NAME, COUNT, ATTRIBUTES, OPEN = "name", "subscriptions", "attributes", "open"
 
@@ -56,8 +58,8 @@ _PLACES: dict[str, pa.DataType] = {FILE: pa.string(), BLOCK: pa.int64(), POSITIO
 _TEXTS: pa.DataType = pa.list_(pa.string())
 _ROWS: dict[str, pa.DataType] = {
     **_PLACES,
-    "id_number": pa.int64(),
-    "id_text": pa.string(),
+    NUMBER_ID: pa.int64(),
+    TEXT_ID: pa.string(),
     ROW: pa.string(),
     REASON: pa.string(),
     PLACE: pa.int64(),
@@ -65,7 +67,7 @@ _ROWS: dict[str, pa.DataType] = {
     KEYS: _TEXTS,
 }
 SURVEYED = pa.schema(_ROWS)
-"""A row of the table; keys are NULL if its filter is open."""
+"""A row of the table; every id is text, and a number if it is one. Keys are NULL if the filter is open."""
 _HOMES: dict[str, pa.DataType] = {HOME: pa.int32(), **_PLACES, ROW: pa.string(), KEYS: _TEXTS}
 PLACED = pa.schema(_HOMES)
 _SHARDS: dict[str, pa.DataType] = {
@@ -100,30 +102,41 @@ class ShardResult(NamedTuple):
 
 def survey_settings(contents: Contents, sharding: Sharding) -> tuple[Finder | None, str | None]:
     """Return what finds the keys of filters, if they are asked for, and the column of tenants."""
-    path = sharding.routed_by(contents.name)
-    wanted = path is not None or sharding.demands(contents.name)
+    path = sharding.routed_by(contents.room_name)
+    wanted = path is not None or sharding.demands(contents.room_name)
     return contents.finder(path) if wanted else None, sharding.column if sharding.by == BY_TENANT else None
 
 
 def survey_rows(
-    batches: Iterable[pa.RecordBatch], reading: CompileSettings, finder: Finder | None, column: str | None
+    batches: Iterable[pa.RecordBatch],
+    reading: CompileSettings,
+    finder: Finder | None,
+    column: str | None,
+    *,
+    numbers: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Compile rows to see which are refused, and find the keys of the others, and the tenant in `column`."""
+    """Compile rows to see which are refused, and find the keys of the others, and the tenant in `column`.
+
+    With `numbers`, ids that are text are read as whole numbers.
+    """
     for compiled in compile_batches(
         batches, reading.writers, 0, dialect=reading.dialect, ranked=reading.ranked
     ):
-        numbers: list[int | None] = compiled[NUMBER].to_pylist()
+        programs: list[int | None] = compiled[NUMBER].to_pylist()
         payload = compiled[PROGRAMS][0].as_py() if compiled.num_rows else None
         found = finder.of_bytes(payload) if finder is not None and payload is not None else []
-        keys = [found[number] if number is not None and found else None for number in numbers]
-        tenants: list[str | None] = [None] * len(numbers)
+        keys = [found[number] if number is not None and found else None for number in programs]
+        tenants: list[str | None] = [None] * len(programs)
         if column is not None:
             rows: list[Any] = compiled[ROW].to_pylist()
             tenants = [
                 None if number is None else tenant_of(row, column)
-                for number, row in zip(numbers, rows, strict=True)
+                for number, row in zip(programs, rows, strict=True)
             ]
+        whole, text = compiled[NUMBER_ID], compiled[TEXT_ID]
         more: dict[str, Column] = {
+            NUMBER_ID: _either(whole, fit_ids(text, numbered=True)) if numbers else whole,
+            TEXT_ID: _either(text, whole.cast(pa.string())),
             TENANT: pa.array(tenants, pa.string()),
             KEYS: pa.array([None if each is None else sorted(each) for each in keys], _TEXTS),
         }
@@ -155,8 +168,7 @@ def place_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Place accepted rows; with `counts`, of the keys of each the rarest is enough."""
     for batch in batches:
-        numbers, texts = (fit_ids(batch[name], numbered=numbered) for name in ("id_number", "id_text"))
-        ids = _either(numbers, texts)
+        ids = batch[NUMBER_ID if numbered else TEXT_ID]
         keys: list[list[str] | None] = batch[KEYS].to_pylist()
         if counts is not None:
             keys = [[rarest(each, counts)] if each else each for each in keys]
@@ -167,9 +179,15 @@ def place_rows(
         yield pa.RecordBatch.from_arrays([columns[name] for name in PLACED.names], schema=PLACED)
 
 
-def _either(numbers: Column, texts: Column) -> Column:
-    found: Column = _compute.coalesce(numbers, texts)
+def _either(one: Column, other: Column) -> Column:
+    found: Column = _compute.coalesce(one, other)
     return found
+
+
+def each_key(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """List the keys of all rows."""
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([pc.list_flatten(batch[KEYS])], names=[KEYS])
 
 
 class BuildSettings(NamedTuple):
@@ -183,12 +201,20 @@ class BuildSettings(NamedTuple):
     """Whether ids are whole numbers, in the whole table."""
 
 
-def write_shard(
-    batches: Iterable[pa.RecordBatch], building: BuildSettings, number: int, name: str
-) -> dict[str, Any]:
-    """Build a shard of some rows and write it under a name; returns a row of `BUILT`."""
+def build_shard(
+    batches: Iterable[pa.RecordBatch], building: BuildSettings, part: int
+) -> Iterator[pa.RecordBatch]:
+    """Build the shard whose rows are these, all of one part, and write it; tell what leads to it."""
+    yield pa.RecordBatch.from_pylist([write_shard(batches, building, part)], schema=BUILT)
+
+
+def write_shard(batches: Iterable[pa.RecordBatch], building: BuildSettings, number: int) -> dict[str, Any]:
+    """Build a shard of some rows and write it; returns a row of `BUILT`.
+
+    Attempts write to places of their own, so that one which was cut short is never taken for a whole one.
+    """
     told = _ShardKeys()
-    reading = building.reading
+    reading, name = building.reading, f"{number}-{uuid4().hex}"
     with in_memory(f"shard {number}"):
         kinds = COMPILED_RANKED if reading.ranked else COMPILED
         given = _again(batches, told)
@@ -234,13 +260,16 @@ def _again(batches: Iterable[pa.RecordBatch], told: _ShardKeys) -> Iterator[pa.R
         yield pa.RecordBatch.from_arrays([*columns, broken], names=[*ORDER, VALUE, BROKEN])
 
 
-def name_repeated(batches: Iterable[pa.RecordBatch], numbered: bool) -> Iterator[pa.RecordBatch]:
-    """Say of rows whose id was given before why they are refused."""
+def refuse_rows(batches: Iterable[pa.RecordBatch], numbered: bool) -> Iterator[pa.RecordBatch]:
+    """Make rows of `REJECTED` of rows that were refused, and of those whose id was given before."""
     for batch in batches:
-        ids: list[Any] = batch["id"].to_pylist()
-        reasons = [repeated_reason(int(each) if numbered else each) for each in ids]
-        columns = [batch["id"], batch[ROW], pa.array(reasons, pa.string())]
-        yield pa.RecordBatch.from_arrays(columns, names=["id", ROW, REASON])
+        ids: list[Any] = batch[NUMBER_ID if numbered else TEXT_ID].to_pylist()
+        reasons = [
+            repeated_reason(identity) if reason is None else reason
+            for identity, reason in zip(ids, batch[REASON].to_pylist(), strict=True)
+        ]
+        columns = [batch[TEXT_ID], batch[ROW], pa.array(reasons, pa.string()), batch[PLACE]]
+        yield pa.RecordBatch.from_arrays(columns, schema=REJECTED)
 
 
 @contextmanager
@@ -277,9 +306,9 @@ def save_built(
                 f"a worker has written a shard to {place}, and it is not there: give a place that all "
                 "machines see"
             )
-    path = sharding.routed_by(contents.name)
+    path = sharding.routed_by(contents.room_name)
     routes = Routes.of_shards(
-        contents.name,
+        contents.room_name,
         path,
         [row[COUNT] for row in built],
         [row[OPEN] for row in built],

@@ -21,8 +21,8 @@ import numpy as np
 from headgate.core.interning import TextPool
 from headgate.records.programs.decimals import whole_keys
 from headgate.records.programs.leaves import Facet, float_keys
-from headgate.records.programs.program import AND, OR
 from headgate.records.programs.programs import TOP, VALUE, Programs, starts
+from headgate.records.programs.tokens import AND, OR
 from headgate.workloads.records.specification import Operator, text_order, within
 
 if TYPE_CHECKING:

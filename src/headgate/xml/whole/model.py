@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.kind import ALLOW, REFUSE, UNINDEXED
+from headgate.contents.kind import ALLOW, REFUSE
+from headgate.contents.settings import check_plain
 from headgate.core.arguments import told
 from headgate.errors import SubscriptionError
 from headgate.xml.language.words import cut
@@ -60,10 +61,7 @@ class XPathSettings:
                 raise SubscriptionError(f"the prefix {prefix!r} is no name: give one such as dc")
             if not isinstance(space, str) or not space.strip() or "{" in space or "}" in space:
                 raise SubscriptionError(f"the namespace of {prefix!r} is {space!r}: give it as text")
-        if self.unindexed not in UNINDEXED:
-            raise SubscriptionError(
-                f"unindexed is {self.unindexed!r}: give 'refuse' or 'allow', for filters no index leads to"
-            )
+        check_plain(self)
 
     def plain(self) -> dict[str, Any]:
         """Return it for a snapshot."""

@@ -1,0 +1,160 @@
+"""The compile job: a table of subscriptions to a snapshot, and a table of the rows that were refused.
+
+lines -> compile (in parallel) -> collect -> number by id -> take programs -> index -> snapshot
+                             `-> rejected
+
+The dialects of the filters say which content room they are for. Subscriptions that have scores or weights are
+ranked. In several shards the workers build the indexes, and nothing is collected (`jobs.shards`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headgate.contents.kind import FilterSettings
+from headgate.core.event import ID
+from headgate.core.versions.replacing import new_version
+from headgate.graph.build.tables import SUBSCRIPTIONS
+from headgate.jobs.choosing import contents_of, has_any
+from headgate.jobs.runner import job
+from headgate.jobs.shards import compile_shards
+from headgate.runtime.rows import FILTER, RANKS
+from headgate.runtime.sharding import Sharding
+from headgate.tables.accepted import number_rows, save_index
+from headgate.tables.contained import contained
+from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
+from headgate.tables.places import given_place
+from headgate.tables.requests import check_compile
+from headgate.tables.results import CompileResult
+from headgate.tables.shards.rows import ShardResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+
+    from headgate.contents.protocol import Contents
+    from headgate.jobs.runner import Rows, Runner, Table
+
+
+@dataclass(frozen=True)
+class CompileTask:
+    """What tables are compiled to, and how; it was checked."""
+
+    output: Path
+    wanted: FilterSettings
+    sharding: Sharding
+    refuse: Callable[[Rows], None]
+    """Takes the rows that were refused."""
+    source: Mapping[str, object]
+    """What the snapshot says that its tables are."""
+    ranked: bool | None = None
+    sample: Table | None = None
+    """That of the settings, if it is not in files."""
+
+    def contents(self, runner: Runner, tables: Iterable[Table]) -> Contents:
+        """Choose the kinds of content that tables are for."""
+        found = contents_of(self.wanted, tables, lambda path: self.sample or runner.table(path))
+        self.sharding.check_content(found.room_name)
+        return found
+
+
+@contextmanager
+def compiling(
+    places: Mapping[str, str],
+    output: str,
+    *,
+    rejected: str,
+    wanted: FilterSettings | None,
+    ranked: bool | None,
+    sharding: Sharding | None,
+    changes: str | None,
+) -> Iterator[CompileTask]:
+    """Check what is asked for, and yield the task; the snapshot takes its place after the block."""
+    wanted, sharding = wanted or FilterSettings(), sharding or Sharding(1)
+    check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
+    source = {name: Path(path).name for name, path in places.items()}
+    with new_version(given_place(output), contained(changes)) as place:
+        yield CompileTask(place, wanted, sharding, lambda rows: rows.write(rejected), source, ranked)
+
+
+@job
+def compile_subscriptions(
+    runner: Runner,
+    subscriptions: str,
+    output: str,
+    *,
+    rejected: str,
+    wanted: FilterSettings | None = None,
+    ranked: bool | None = None,
+    sharding: Sharding | None = None,
+    changes: str | None = None,
+) -> CompileResult:
+    """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
+
+    `wanted` is what is said of the filters. With a schema, those that name unknown attributes or mix types
+    are refused too; with a sample, a table of events, they are filed under values that few of its first
+    events have. Dialects say which content room the filters are for, and all of them must be for one.
+
+    Subscriptions are ranked if the table has scores or weights; `ranked` insists. With several shards, each
+    is a snapshot inside that at `output`, built by a worker; `sharding` says which subscriptions are where.
+    """
+    with compiling(
+        {SUBSCRIPTIONS: subscriptions},
+        output,
+        rejected=rejected,
+        wanted=wanted,
+        ranked=ranked,
+        sharding=sharding,
+        changes=changes,
+    ) as task:
+        return compile_table(runner, runner.table(subscriptions), task)
+
+
+def compile_table(runner: Runner, table: Table, task: CompileTask) -> CompileResult:
+    """Compile subscriptions."""
+    ranked = has_any(table, RANKS) if task.ranked is None else task.ranked
+    contents = task.contents(runner, [table])
+    sharding = task.sharding
+    if not sharding.count:
+        sharding = sharding.fitted(table.lines().count(), runner.building_memory)
+    task = replace(task, ranked=ranked, sharding=sharding)
+    done = (compile_shards if sharding.count > 1 else _in_one_piece)(runner, table, contents, task)
+    return CompileResult(
+        **done._asdict(),
+        ranked=ranked,
+        shards=sharding.count,
+        content=contents.room_name,
+        holds=contents.counts(task.output),
+    )
+
+
+def _in_one_piece(runner: Runner, table: Table, contents: Contents, task: CompileTask) -> ShardResult:
+    """Collect what workers have compiled, and index it here."""
+    ranked = bool(task.ranked)
+    with runner.step("parsing filters") as parsing:
+        compiled = parse(table, contents, task.wanted.dialect, ranked=ranked)
+    with runner.step("building the index") as building:
+        numbered = number_rows(compiled, table.form)
+        filters = save_index(
+            compiled, numbered, contents, task.output, ranked=ranked, source=dict(task.source)
+        )
+        task.refuse(runner.rows(numbered.refused))
+    return ShardResult(
+        len(numbered.ids),
+        numbered.refused.num_rows,
+        filters.programs.attributes,
+        parsing.seconds,
+        building.seconds,
+    )
+
+
+def parse(table: Table, contents: Contents, dialect: str, *, ranked: bool) -> pa.Table:
+    """Have workers compile the filters of a table, row by row."""
+    work = partial(compile_batches, writers=contents.writers, dialect=dialect, ranked=ranked)
+    schema = COMPILED_RANKED if ranked else COMPILED
+    return table.lines(ID, FILTER, even=True).map(work, schema, numbered=True).collect()

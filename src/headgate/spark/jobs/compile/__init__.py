@@ -1,1 +1,0 @@
-"""The compile job."""

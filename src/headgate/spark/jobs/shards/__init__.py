@@ -1,1 +1,0 @@
-"""Subscriptions cut into shards."""
