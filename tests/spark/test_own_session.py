@@ -11,9 +11,10 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from headgate.contents.kind import FilterSettings
+from headgate.jobs.backtest import backtest
 from headgate.jobs.match import match_events
-from headgate.spark.jobs.backtest.backtest import backtest
-from headgate.spark.jobs.backtest.what_if import what_if
+from headgate.jobs.what_if import what_if
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
@@ -118,10 +119,11 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
             sorted(map(str, get_lines(output))),
             get_lines(no),
         )
-        tried = backtest(session, FILTERS[1], table, output=str(folder / f"b-{form}.jsonl"), quiet=True)
+        runner, kept = SparkRunner(session, quiet=True), str(folder / f"b-{form}.jsonl")
+        tried = backtest(runner, FILTERS[1], table, FilterSettings(), output=kept)
         found[f"backtest {form}"] = (tried.matches, tried.sample, get_lines(folder / f"b-{form}.jsonl"))
     question = Question(changes, made, events["csv"], cost=False)
-    changed = what_if(session, question, rejected=no, quiet=True)
+    changed = what_if(SparkRunner(session, quiet=True), question, rejected=no)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
     found["summary"] = summarise(session, str(folder / "m-csv.jsonl"), 3, quiet=True)
     found["refusals"] = refusals_of(session, no)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headgate.contents.registry import room_at, room_of_content
 from headgate.core.subscription import Subscription
-from headgate.engine.engine import Engine
 from headgate.engine.filters import PlainFilters
 from headgate.runtime.engines import ShardEngines
-from headgate.runtime.live import apply
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import opened_as
 
@@ -23,9 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.backtest.one_filter import Pattern
-    from headgate.backtest.trial import TrialResult
     from headgate.runtime.operations import Change
-    from headgate.runtime.targets import Openable, Target
+    from headgate.runtime.targets import Target
 
 NAME = "the filter"
 """What one filter is called where it would have an id."""
@@ -43,9 +40,7 @@ class FilterEngine:
         """Index the filter."""
         text, content, wanted = self.pattern
         room = room_of_content(content, wanted)
-        return ShardEngines.of(
-            Engine(PlainFilters(room.build([Subscription(NAME, text, wanted.dialect)]), room))
-        )
+        return ShardEngines.of(PlainFilters(room.build([Subscription(NAME, text, wanted.dialect)]), room))
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ class FewEngine:
         room = room_at(shard_places(place)[0])
         # The driver wrote it, as all of a task.
         given: list[Subscription] = pickle.loads(self.subscriptions)
-        return ShardEngines.of(Engine(PlainFilters(room.build(given), room)))
+        return ShardEngines.of(PlainFilters(room.build(given), room))
 
 
 @dataclass(frozen=True)
@@ -89,19 +84,5 @@ class ChangedEngine:
         """Open the snapshot, and do the changes."""
         engines = opened_as(self.place, self.digest, lambda place: ShardEngines.open(place, verify=False))
         for change in pickle.loads(self.changes):
-            apply(change, engines)
+            engines.apply(change)
         return engines
-
-
-class BothEngines(NamedTuple):
-    """What is asked before the changes and after them; None where there are no subscriptions."""
-
-    before: Openable | None
-    after: Openable | None
-
-    @classmethod
-    def of(cls, tried: TrialResult, memory: int) -> BothEngines:
-        """Make ready what workers with so many bytes need for changes that were tried."""
-        if tried.few is not None:
-            return cls(*(FewEngine.of(tried.whole, some) for some in tried.few))
-        return cls(tried.whole.groups(memory)[0], ChangedEngine.of(tried.whole, tried.trial.accepted))

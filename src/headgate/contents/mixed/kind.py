@@ -131,8 +131,7 @@ class MixedKind(Kind):
         """Return what compiles tables of filters."""
         from headgate.contents.mixed.compiling import MixedContents
 
-        own = [kind.compiler(wanted.of(kind), read_sample) for kind in self.kinds]
-        return MixedContents(self, tuple(own))
+        return MixedContents(self, [kind.compiler(wanted.of(kind), read_sample) for kind in self.kinds])
 
     def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""
@@ -148,13 +147,24 @@ class MixedKind(Kind):
             compared |= found[1]
         return named, compared
 
+    def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the same of filters that are indexed."""
+        named: set[tuple[str, ...]] = set()
+        compared: set[tuple[str, ...]] = set()
+        for kind in self.kinds:
+            own = [each.content for index in indexes for each in index.members if each.kind.name == kind.name]
+            found = kind.looked_at(own)
+            named |= found[0]
+            compared |= found[1]
+        return named, compared
+
     def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters, and how many of some events do: those of their kind."""
         found: dict[int, Access] = {}
         for place, kind in enumerate(self.kinds):
             own = [event for event in events if place in self.places_of(event.content_type, event.id)]
             rows, part = filed.of_kind(place)
-            found |= zip(rows, kind.access(contents.parts[place], part, own) if rows else (), strict=True)
+            found |= zip(rows, kind.access(contents.rooms[place], part, own) if rows else (), strict=True)
         return [found[row] for row in sorted(found)]
 
     # Events
