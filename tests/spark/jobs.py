@@ -11,16 +11,15 @@ from headgate.contents.kind import FilterSettings
 from headgate.jobs import compile as jobs_compile
 from headgate.jobs import generate as jobs_generate
 from headgate.jobs import graph as jobs_graph
+from headgate.jobs import plan as jobs_plan
 from headgate.local import backtest as local_backtest
 from headgate.local import match as local_match
-from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
 from headgate.local.runner import LocalRunner
 from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.backtest import backtest as spark_backtest
 from headgate.spark.jobs.backtest import what_if as spark_what_if
 from headgate.spark.jobs.match import match as spark_match
-from headgate.spark.jobs.plan import planning as spark_plan
 from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -79,9 +78,8 @@ def plan_subscriptions(
     session: SparkSession | None, *places_and_settings: Any, **options: Any
 ) -> tuple[PlanResult, MadePlan]:
     """Plan who feeds whom among the subscriptions of a snapshot."""
-    if session is None:
-        return local_plan.plan_subscriptions(*places_and_settings, **options)
-    return spark_plan.plan_subscriptions(session, *places_and_settings, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_plan.plan_subscriptions(runner, *places_and_settings, **options)
 
 
 def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any) -> None:

@@ -62,6 +62,9 @@ class Rows(Protocol):
     def counted(self, column: str) -> Rows:
         """Count the rows of each value, as the column `count`. Shuffles."""
 
+    def summed(self, column: str, *sums: str) -> Rows:
+        """Sum up columns of the rows of each value. Shuffles sums."""
+
     def count(self) -> int:
         """Count all rows."""
 
@@ -102,6 +105,18 @@ class Table(Protocol):
         """Read the columns of CSV or Parquet with their types, without the rows that are none."""
 
 
+class Documents(Protocol):
+    """Documents that were read for a content."""
+
+    @property
+    def events(self) -> Rows:
+        """Return the events, as `tables.event_rows` reads them."""
+
+    @property
+    def refused(self) -> Rows:
+        """Return the rows that are none, with the reason."""
+
+
 class Shared(Protocol[_Shared_co]):
     """A value that workers have."""
 
@@ -122,6 +137,10 @@ class Runner(Protocol):
         """Tell whether workers are on other machines."""
 
     @property
+    def parts(self) -> int:
+        """Return into how many parts work is cut, so that a slow one does not keep all others waiting."""
+
+    @property
     def memory(self) -> int:
         """Return how many bytes of snapshots a worker should have in memory at once."""
 
@@ -139,6 +158,11 @@ class Runner(Protocol):
 
     def table(self, path: str) -> Table:
         """Return a table in files."""
+
+    def documents(
+        self, path: str, content: str, content_type: str | None
+    ) -> AbstractContextManager[Documents]:
+        """Read documents, in rows or in files, and tell events from what is none."""
 
     def rows(self, table: pa.Table) -> Rows:
         """Return the rows of a table in memory."""

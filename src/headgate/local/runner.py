@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 
 from headgate.core.event import ID
 from headgate.core.machine import memory
-from headgate.local.events import read_columns
+from headgate.local.events import read_columns, read_documents
 from headgate.runtime.progress import step
 from headgate.tables.change_set import changing
+from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.lines import LINES, TOGETHER, column_names, read_lines
 from headgate.tables.places import Format, check_input
 from headgate.tables.writing import writing
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 # The overloads of Arrow's functions are about types that are known before; these are not.
 _compute: Any = pc
+REFUSED = pa.schema({ROW: pa.string(), REASON: pa.string()})
 SHARE = 4
 """A snapshot may take one part in so many of the memory."""
 
@@ -113,6 +115,13 @@ class LocalRows:
 
         return LocalRows(schema, parts)
 
+    def summed(self, column: str, *sums: str) -> LocalRows:
+        """Sum up columns of the rows of each value."""
+        totals = self.collect().group_by(column).aggregate([(name, "sum") for name in sums])
+        return _rows(
+            totals.select([column, *(f"{name}_sum" for name in sums)]).rename_columns([column, *sums])
+        )
+
     def count(self) -> int:
         """Count all rows."""
         return sum(batch.num_rows for part in self.parts() for batch in part)
@@ -189,12 +198,20 @@ class _Here(Generic[_Value]):
     value: _Value
 
 
+class LocalDocuments(NamedTuple):
+    """Documents that were read."""
+
+    events: LocalRows
+    refused: LocalRows
+
+
 @dataclass(frozen=True)
 class LocalRunner:
     """This process."""
 
     quiet: bool = False
     apart: bool = False
+    parts: int = 1
 
     @property
     def memory(self) -> int:
@@ -221,6 +238,14 @@ class LocalRunner:
     def table(self, path: str) -> LocalTable:
         """Return a table in files."""
         return LocalTable(path)
+
+    @contextmanager
+    def documents(self, path: str, content: str, content_type: str | None) -> Iterator[LocalDocuments]:
+        """Read documents."""
+        read = read_documents(path, content, content_type, None)
+        refused = pa.Table.from_pylist([{ROW: row, REASON: reason} for row, reason in read.refused], REFUSED)
+        schema = read.documents[0].schema if read.documents else pa.schema([])
+        yield LocalDocuments(LocalRows(schema, lambda: [read.documents]), _rows(refused))
 
     def rows(self, table: pa.Table) -> LocalRows:
         """Return the rows of a table in memory."""

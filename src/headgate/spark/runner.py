@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from headgate.core.event import ID
 from headgate.spark.session.memory import building_memory, worker_memory
@@ -12,6 +12,7 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import borrowed
 from headgate.spark.tables.elsewhere import changing_together
+from headgate.spark.tables.events import judge_documents
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame
@@ -32,6 +33,13 @@ TASK_NUMBERS = 10_000
 """Numbers of a task, at least."""
 
 
+class SparkDocuments(NamedTuple):
+    """Documents that were read."""
+
+    events: SparkRows
+    refused: SparkRows
+
+
 @dataclass(frozen=True)
 class SparkRunner:
     """A session of Spark, and its workers."""
@@ -43,6 +51,11 @@ class SparkRunner:
     def apart(self) -> bool:
         """Tell whether workers are not in this process's Spark."""
         return not (self.session.sparkContext.master or "").startswith("local")
+
+    @property
+    def parts(self) -> int:
+        """Return into how many parts work is cut."""
+        return 4 * self.session.sparkContext.defaultParallelism
 
     @property
     def memory(self) -> int:
@@ -70,13 +83,20 @@ class SparkRunner:
         """Return a table in files."""
         return FileTable(self.session, path)
 
+    @contextmanager
+    def documents(self, path: str, content: str, content_type: str | None) -> Iterator[SparkDocuments]:
+        """Read documents, which are kept meanwhile."""
+        judged = judge_documents(self.session, path, content, content_type).judged
+        yield SparkDocuments(SparkRows(judged.events), SparkRows(judged.refused))
+        judged.forget()
+
     def rows(self, table: pa.Table) -> SparkRows:
         """Return the rows of a table in memory."""
         return SparkRows(to_frame(self.session, table))
 
     def numbers(self, count: int, parts: int | None = None) -> SparkRows:
         """Return the numbers from 0 on."""
-        usual = min(4 * self.session.sparkContext.defaultParallelism, count // TASK_NUMBERS)
+        usual = min(self.parts, count // TASK_NUMBERS)
         return SparkRows(self.session.range(0, count, 1, parts or max(1, usual)).toDF(ID))
 
     @contextmanager

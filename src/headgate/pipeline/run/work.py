@@ -18,9 +18,9 @@ from headgate.core.versions.locating import located
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.graph import compile_graph
+from headgate.jobs.plan import plan_subscriptions
 from headgate.local import backtest as local_backtest
 from headgate.local import match as local_match
-from headgate.local import plan as local_plan
 from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from headgate.jobs.runner import Runner
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
-    from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
-    from headgate.tables.planning import PlanResult
     from headgate.tables.results import MatchResult
     from headgate.tables.summary import Refusal, Summary
 
@@ -224,16 +222,8 @@ def _plan(job: Job) -> Result:
     assert asked is not None
     settings = Settings.of(asked.rewritings, asked.bounds)
 
-    def on_spark(session: Session) -> tuple[PlanResult, MadePlan]:
-        from headgate.spark.jobs.plan.planning import plan_subscriptions
-
-        return plan_subscriptions(session, settings=settings, **asked.arguments, quiet=job.quiet)
-
-    done, made = job.run(
-        [asked.sample, asked.sites, asked.links],
-        lambda: local_plan.plan_subscriptions(settings=settings, **asked.arguments, quiet=job.quiet),
-        on_spark,
-    )
+    plan_all = partial(plan_subscriptions, settings=settings, **asked.arguments)
+    done, made = job.run_on([asked.sample, asked.sites, asked.links], plan_all)
     if asked.page is not None:
         from headgate.report.plan_page import write_report
 

@@ -78,6 +78,11 @@ class SparkRows:
         """Count the rows of each value. Shuffles."""
         return SparkRows(self.frame.groupBy(column).count())
 
+    def summed(self, column: str, *sums: str) -> SparkRows:
+        """Sum up columns of the rows of each value. Shuffles sums."""
+        totals = [sf.sum(name).alias(name) for name in sums]
+        return SparkRows(self.frame.groupBy(column).agg(*totals))
+
     def count(self) -> int:
         """Count all rows."""
         return self.frame.count()
