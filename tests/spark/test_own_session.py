@@ -11,19 +11,19 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from headgate.jobs.summary import refusals_of, summarise
 from headgate.spark.jobs.backtest.backtest import backtest
 from headgate.spark.jobs.backtest.what_if import what_if
 from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
 from headgate.spark.stream.run import CONF
-from headgate.spark.tables.summary import refusals_of, summarise
 from headgate.tables.requests import Question
 from tests.contract.frames import HOSTILE
 from tests.lanes import some
 from tests.seeds import NIGHTLY
 from tests.spark.files import get_lines, put, put_lines
-from tests.spark.jobs import compile_subscriptions
+from tests.spark.jobs import compile_subscriptions, runner_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,8 +122,9 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
     question = Question(changes, made, events["csv"], cost=False)
     changed = what_if(session, question, rejected=no, quiet=True)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
-    found["summary"] = summarise(session, str(folder / "m-csv.jsonl"), 3, quiet=True)
-    found["refusals"] = refusals_of(session, no)
+    runner = runner_of(session)
+    found["summary"] = summarise(runner, str(folder / "m-csv.jsonl"), 3)
+    found["refusals"] = refusals_of(runner, no)
     return found
 
 

@@ -48,7 +48,7 @@ class Rows(Protocol):
         """Return these rows and others with the same columns after them. No shuffle."""
 
     def sorted(self, *columns: str) -> Rows:
-        """Sort all rows. Shuffles."""
+        """Sort all rows, downwards by a column with `-` before its name. Shuffles."""
 
     def parted(self, column: str, count: int, *order: str) -> Rows:
         """Have the rows of number n in part n, in an order, and no others. Shuffles."""

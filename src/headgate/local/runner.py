@@ -164,7 +164,10 @@ def _batches(table: pa.Table) -> list[pa.RecordBatch]:
 
 
 def _sorted(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
-    return table.sort_by([(name, "ascending") for name in columns])
+    down = {name: name.startswith("-") for name in columns}
+    return table.sort_by(
+        [(name[1:], "descending") if down[name] else (name, "ascending") for name in columns]
+    )
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.plan import plan_subscriptions
+from headgate.jobs.summary import refusals_of, summarise
 from headgate.local import backtest as local_backtest
 from headgate.local import match as local_match
 from headgate.local import what_if as local_what_if
@@ -26,7 +27,6 @@ from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.reporting import write_what_if
-from headgate.tables import summary as local_summary
 from headgate.tables.places import UnsureError, is_remote
 from headgate.tables.requests import read_taxonomy
 from headgate.tables.results import Tables
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from headgate.pipeline.run.plan import Step
     from headgate.spark.session.session import Session
     from headgate.tables.results import MatchResult
-    from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
 _T = TypeVar("_T")
@@ -99,15 +98,7 @@ def work(job: Job) -> Result:
     result = _WORK[job.step.kind](job)
     if (result.get("rejected") or result.get("left_out")) and "rejected" in job.step.outputs:
         place = job.step.outputs["rejected"]
-
-        def on_spark(session: Session) -> tuple[Refusal, ...]:
-            from headgate.spark.session.progress import watch
-            from headgate.spark.tables import summary
-
-            with watch(session, "counting refused rows", quiet=job.quiet):
-                return summary.refusals_of(session, place)
-
-        found = job.run([place], lambda: local_summary.refusals_of(place), on_spark)
+        found = job.run_on([place], partial(refusals_of, path=place))
         result["refusals"] = [_plain(each) for each in found]
     return result
 
@@ -169,13 +160,7 @@ def _summary(job: Job) -> Result:
     step = job.step
     events = job.before[step.needs[0]]["events"]
     top, output = step.settings["busiest"], step.inputs["output"]
-
-    def on_spark(session: Session) -> Summary:
-        from headgate.spark.tables.summary import summarise
-
-        return summarise(session, output, events, top=top, quiet=job.quiet)
-
-    found = job.run([output], lambda: local_summary.summarise(output, events, top=top), on_spark)
+    found = job.run_on([output], partial(summarise, matches=output, events=events, top=top))
     filters = _filters(located(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
     return {
         "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},

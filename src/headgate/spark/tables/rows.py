@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from headgate.jobs.runner import Work
 
@@ -53,7 +53,7 @@ class SparkRows:
 
     def sorted(self, *columns: str) -> SparkRows:
         """Sort all rows. Shuffles."""
-        return SparkRows(self.frame.orderBy(*columns))
+        return SparkRows(self.frame.orderBy(*map(_order, columns)))
 
     def parted(self, column: str, count: int, *order: str) -> SparkRows:
         """Have the rows of number n in partition n, in an order, and no others. Shuffles."""
@@ -107,6 +107,10 @@ class SparkRows:
     def write(self, path: str) -> None:
         """Write a table."""
         write_table(self.frame, path)
+
+
+def _order(name: str) -> Column:
+    return sf.desc(name[1:]) if name.startswith("-") else sf.asc(name)
 
 
 def _numbered(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
