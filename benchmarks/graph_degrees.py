@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.workload_statistics import measure_reach
 from headgate.workloads.columns import Key, integers
 from headgate.workloads.graphs.exchange import ADVERTISERS, NETWORKS, PUBLISHERS, Exchange
 from headgate.workloads.graphs.graphs import Structure, fill
-from headgate.workloads.statistics import measure_reach
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.workloads.statistics import Reach
+    from benchmarks.workload_statistics import Reach
 
     Ints = NDArray[np.int64]
 

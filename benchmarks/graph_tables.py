@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks.graph_degrees import Degrees
 from benchmarks.graph_make import SEED
 from benchmarks.results import Result
-from headgate.workloads.graphs.exchange import Exchange
-from headgate.workloads.statistics import (
+from benchmarks.workload_statistics import (
     PAPER_SCALES,
     PAPER_SELECTIVITIES,
     PAPER_SHAPE,
@@ -16,6 +15,7 @@ from headgate.workloads.statistics import (
     measure_reach,
     measure_shape,
 )
+from headgate.workloads.graphs.exchange import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

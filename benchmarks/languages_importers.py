@@ -11,10 +11,10 @@ from benchmarks.results import Result
 from headgate import Event, Subscription
 from headgate.core.subscription import EVENTBRIDGE
 from headgate.records.computed import is_computed
-from headgate.records.importers.eventbridge.reference import matches
 from headgate.records.importers.registry import convert
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
+from tests.importers.eventbridge import matches
 
 SECTION = "Event patterns of EventBridge"
 _GOAL = 30.0

@@ -23,11 +23,11 @@ import pyarrow.parquet as pq
 from benchmarks.kernels import COMMAND
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below
+from benchmarks.workload_statistics import matches
 from headgate.jobs.generate import generate
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.statistics import matches
 
 SEED = 1
 EVERY = 0.5

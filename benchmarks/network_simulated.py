@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks.network import Size as RealSize
 from benchmarks.network import World, _Network, _Page, _world
+from benchmarks.network_calibration import Observed, calibrate, error, predicted
 from benchmarks.plan_data import say
 from benchmarks.results import Result
 from headgate import AsyncClient, Dissemination, Settings
@@ -31,7 +32,6 @@ from headgate.core.machine import cores
 from headgate.engine.views import views_of
 from headgate.network.assignment import SOURCE
 from headgate.network.entry import RESULT
-from headgate.network.simulation.calibration import Observed, calibrate, error, predicted
 from headgate.network.simulation.cities import nine_cities, one_place, spread
 from headgate.network.simulation.fast import totals
 from headgate.network.simulation.figures import figures_of, slowed_to

@@ -20,19 +20,19 @@ from benchmarks.kernels import COMMAND, cpu
 from benchmarks.measure import once
 from benchmarks.results import Result
 from benchmarks.waiting import processes_below, share_waited, waited
+from benchmarks.workload_statistics import matches
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
+from headgate.jobs.match import match_events
 from headgate.runtime.engines import ShardEngines
-from headgate.spark.jobs.match.match import match_events
-from headgate.spark.jobs.match.worker import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.tables.events import judge
 from headgate.tables.event_rows import PACKED
+from headgate.tables.frames.report import MATCHING, NAMING, RECEIVING, STAGES, WRITING
 from headgate.tables.places import Format
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records import advertising
-from headgate.workloads.statistics import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -357,7 +357,7 @@ def _compile(session: SparkSession, place: Place) -> CompileResult:
 
 def _match(session: SparkSession, place: Place) -> MatchResult:
     return match_events(
-        session, place.snapshot, place.events, place.matches, rejected=place.rejected, quiet=True
+        SparkRunner(session, quiet=True), place.snapshot, place.events, place.matches, rejected=place.rejected
     )
 
 

@@ -22,8 +22,8 @@ from headgate import Engine
 from headgate.core.event import Event
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
 from headgate.jobs.graph import compile_graph
+from headgate.jobs.match import match_events
 from headgate.runtime.questions import Top
-from headgate.spark.jobs.match.match import match_events
 from headgate.spark.runner import SparkRunner
 from headgate.tables.results import Tables
 from headgate.workloads.catalogue import synthetic
@@ -141,7 +141,12 @@ def _cpu(ask: Callable[[], object]) -> float:
 def match(session: SparkSession, place: Place) -> MatchResult:
     """Run the match job."""
     return match_events(
-        session, place.snapshot, place.events, place.matches, rejected=place.rejected, top=Top(K), quiet=True
+        SparkRunner(session, quiet=True),
+        place.snapshot,
+        place.events,
+        place.matches,
+        rejected=place.rejected,
+        top=Top(K),
     )
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.results import Result
 from headgate.jobs.compile import compile_subscriptions
+from headgate.jobs.match import match_events
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
-from headgate.spark.jobs.match.match import match_events
 from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -88,12 +88,11 @@ def _name(count: int, by: str) -> str:
 
 def _match(session: SparkSession, place: Path, events: str) -> MatchResult:
     return match_events(
-        session,
+        SparkRunner(session, quiet=True),
         str(place / "snapshot"),
         events,
         str(place / "matches.parquet"),
         rejected=str(place / "rejected.jsonl"),
-        quiet=True,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from benchmarks.results import Result
+from benchmarks.workload_statistics import measure_views
 from headgate.core.event import XML, Event
 from headgate.plan.costs import costs_of
 from headgate.plan.graphs.cycles import without_cycles
@@ -19,7 +20,6 @@ from headgate.plan.model import Costs, Rewritings, same_capacities
 from headgate.plan.program.program import solve
 from headgate.plan.running.saved_plan import disseminate
 from headgate.plan.running.validate import problems
-from headgate.workloads.statistics import measure_views
 from headgate.workloads.xml.xmark import XMark
 from headgate.xml.answers.answers import PreparedPattern
 from headgate.xml.events.reading import read_document

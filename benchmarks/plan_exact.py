@@ -11,8 +11,8 @@ from benchmarks.results import Result
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
 from headgate.plan.model import SOURCE
-from headgate.plan.program.exact import exact
 from headgate.plan.program.program import solve
+from tests.plan.exact import exact
 
 if TYPE_CHECKING:
     from benchmarks.plan_data import Case

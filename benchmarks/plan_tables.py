@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.plan_data import check_plan, say
 from benchmarks.results import Result
+from benchmarks.workload_statistics import PAPER_VIEWS
 from headgate.plan.measures import input_places
 from headgate.plan.program.program import solve
-from headgate.workloads.statistics import PAPER_VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from benchmarks.plan_data import SEED, check_plan, make_case, say
 from benchmarks.plan_tables import HERE, PAPER, named
 from benchmarks.results import Result
+from benchmarks.workload_statistics import measure_xml
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
 from headgate.plan.model import same_capacities
 from headgate.plan.program.program import solve
-from headgate.workloads.statistics import measure_xml
 from headgate.workloads.xml.xmark import WAN, XMark
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from benchmarks.ranking_data import SEED, K, say
 from benchmarks.results import Result
 from headgate import Event, Subscription
 from headgate.ranking.filters.index import RankedIndex
-from headgate.ranking.filters.reference import relaxed
 from headgate.records.index.index import RecordIndex
 from headgate.workloads.columns import Key, uniform
 from headgate.workloads.ranking import Ranking
 from headgate.workloads.records.mixed import Mixed
+from tests.ranking.filters_reference import relaxed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

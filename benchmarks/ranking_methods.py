@@ -21,7 +21,7 @@ from benchmarks.results import Result
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
 from headgate.ranking.boxes.methods import DenseRows, methods
 from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, Rows
-from headgate.ranking.reference import exact, relaxed
+from tests.ranking.reference import exact, relaxed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,9 +11,9 @@ from benchmarks.ranking_data import SEED, K, say
 from benchmarks.results import Result
 from headgate import Engine, Event, Subscription
 from headgate.ranking.boxes.dense import DenseRelaxed
-from headgate.ranking.filters.reference import relaxed
 from headgate.records.index.index import RecordIndex
 from headgate.workloads.ranking import Ranking
+from tests.ranking.filters_reference import relaxed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

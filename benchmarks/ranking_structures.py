@@ -16,7 +16,7 @@ from benchmarks.graph_series import interleaved
 from benchmarks.ranking_data import K, say, scored
 from benchmarks.results import Result
 from headgate.ranking.intervals.structures import STRUCTURES
-from headgate.ranking.reference import top_ranks
+from tests.ranking.reference import top_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from headgate.jobs.compile import compile_subscriptions
-from headgate.spark.jobs.match.match import match_events
+from headgate.jobs.match import match_events
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 
@@ -44,12 +44,11 @@ def main() -> None:
             print(f"compiled {done.subscriptions}, refused {done.rejected}")
             print(json.loads((here / "refused.jsonl").read_text("utf-8"))["reason"])
             match_events(
-                session,
+                SparkRunner(session, quiet=True),
                 str(here / "snapshot"),
                 str(here / "events.jsonl"),
                 str(here / "matches.parquet"),
                 rejected=str(here / "refused-events.jsonl"),
-                quiet=True,
             )
             # The answer is an ordinary table, ready to be joined.
             matches = session.read.parquet(str(here / "matches.parquet"))

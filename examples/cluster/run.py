@@ -26,8 +26,8 @@ from examples.cluster import loading, shipping, tables
 from examples.cluster.standalone import Cluster
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.graph import compile_graph
+from headgate.jobs.match import match_events
 from headgate.runtime.questions import Top
-from headgate.spark.jobs.match.match import match_events
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session, spark_errors
 from headgate.tables.results import Tables
@@ -140,8 +140,10 @@ def pipeline(
         compile_graph(SparkRunner(session, quiet=True), given, graph, rejected=refused)
         if killer is not None:
             killer.watch(session)
-        match_events(session, plain, place.events, matches, rejected=refused, quiet=True)
-        match_events(session, graph, place.events, best, rejected=refused, top=Top(K), quiet=True)
+        match_events(SparkRunner(session, quiet=True), plain, place.events, matches, rejected=refused)
+        match_events(
+            SparkRunner(session, quiet=True), graph, place.events, best, rejected=refused, top=Top(K)
+        )
         if killer is not None:
             killer.end()
         seconds = time.perf_counter() - begun
@@ -223,7 +225,7 @@ def _times(session: SparkSession, snapshot: str, events: str, matches: str, refu
     for _ in range(RUNS + 1):
         shutil.rmtree(matches, ignore_errors=True)
         begun = time.perf_counter()
-        match_events(session, snapshot, events, matches, rejected=refused, quiet=True)
+        match_events(SparkRunner(session, quiet=True), snapshot, events, matches, rejected=refused)
         yield time.perf_counter() - begun
 
 

@@ -16,11 +16,11 @@ from headgate.console import trial
 from headgate.console.draft import plan
 from headgate.console.trial import SAMPLE, Question, Run, Trials
 from headgate.errors import HeadgateError
-from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.records.language.parse import parse_filter
 from headgate.records.reference import evaluate
 from headgate.service.envelope import stored_events
 from tests.console.serving import serving
+from tests.graph.reference import best_paths, reach_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -136,7 +136,8 @@ class Frames(Batch):
                 found = Told(row["matched"], row["explanation"].splitlines())
                 told.setdefault(row["event_id"], []).append(found)
             self._explained[subscription] = told
-        whole = event if "datacontenttype" in event else filled(event, schema_of(self.world))
+        columns = [each for each in schema_of(self.world) if each.name not in {"data", "datacontenttype"}]
+        whole = event if "datacontenttype" in event else filled(event, columns)
         wanted = explained(self._snapshot, self.world, whole, subscription)
         # Events may share an id.
         assert wanted in self._explained[subscription][event["id"]], (wanted, self._explained)

@@ -14,15 +14,17 @@ from click.testing import CliRunner
 
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
-from headgate.local import match as local_match
+from headgate.jobs.match import match_events
 from headgate.local import stream as local_stream
-from headgate.spark.jobs.match.match import match_events
+from headgate.local.runner import LocalRunner
+from headgate.spark.runner import SparkRunner
 from headgate.spark.stream.run import run_stream
 from headgate.stream.settings import StreamSettings
+from headgate.tables.lines import is_plain
 from headgate.tables.results import Tables
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
-from tests.contract.telling import taxonomy
+from tests.contract.telling import MIXED, taxonomy
 from tests.contract.world import line
 from tests.records.random_filters import SCHEMA
 from tests.spark.files import get_table, put
@@ -175,7 +177,9 @@ class Batch(Surface):
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
         rejected, top = str(self._rejected), question.top
         spark = self._snapshots.spark
-        return match_events(spark, snapshot, events, output, rejected=rejected, top=top, quiet=True)
+        return match_events(
+            SparkRunner(spark, quiet=True), snapshot, events, output, rejected=rejected, top=top
+        )
 
     def refused(self) -> Counter[Refusal]:
         """Read the rejected table."""
@@ -193,17 +197,21 @@ class Local(Batch):
 
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
         rejected, top = str(self._rejected), question.top
-        return local_match.match_events(snapshot, events, output, rejected=rejected, top=top)
+        return match_events(LocalRunner(quiet=True), snapshot, events, output, rejected=rejected, top=top)
 
 
 def schema_of(world: World) -> pa.Schema:
     """Say which columns events have."""
     identity: pa.DataType = pa.int64() if world.numbered else pa.string()
-    if world.content == RECORDS:
-        found: dict[str, pa.DataType] = {each.name: each.type for each in SCHEMA}
-        found |= {"id": identity, "topic": pa.string(), "age": pa.int64(), "price": pa.float64()}
-    else:
-        found = {"id": identity, "data": pa.string(), "datacontenttype": pa.string()}
+    found: dict[str, pa.DataType] = {}
+    if world.content in {RECORDS, MIXED}:
+        # Among documents, records have the types of JSON.
+        known = [each for each in SCHEMA if world.content == RECORDS or is_plain(each.type)]
+        found = {each.name: each.type for each in known}
+        found |= {"topic": pa.string(), "age": pa.int64(), "price": pa.float64()}
+    if world.content != RECORDS:
+        found |= {"data": pa.string(), "datacontenttype": pa.string()}
+    found["id"] = identity
     return pa.schema({**found, "source": identity} if world.graph else found)
 
 

@@ -14,9 +14,7 @@ from headgate.core.ranks import EXACT, Best, read_factors
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import MIXED
 from headgate.graph.path_cost import TIMES
-from headgate.graph.reference import best_paths, reach_subscriptions
 from headgate.ranking.filters.clauses import weigh
-from headgate.ranking.filters.reference import in_order
 from headgate.rdf import reference as rdf
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.language.parse import parse_filter as parse_pattern
@@ -27,6 +25,8 @@ from headgate.xml.events.reading import document_of
 from headgate.xml.language.parse import parse_filter as parse_tree
 from tests.contract.telling import CONTENTS, DIALECTS, taxonomy
 from tests.contract.world import ROOM_OF
+from tests.graph.reference import best_paths, reach_subscriptions
+from tests.ranking.filters_reference import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

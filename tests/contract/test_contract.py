@@ -123,10 +123,10 @@ PLACES = [
     for ranking in RANKINGS
 ]
 SOME: dict[str, dict[tuple[str, bool], tuple[str, ...]]] = {
-    "batch": {(RECORDS, False): (ALL,), (XML, True): (RELAXED,)},
-    "frames": {(RECORDS, True): (EXACT,), (RDF, True): (ALL,)},
+    "batch": {(RECORDS, False): (ALL,), (XML, True): (RELAXED,), (MIXED, False): (ALL,)},
+    "frames": {(RECORDS, True): (EXACT,), (RDF, True): (ALL,), (MIXED, False): (ALL,)},
     "frame stream": {(RECORDS, True): (RELAXED,)},
-    "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (RELAXED,)},
+    "local": {(MIXED, False): (ALL, RELAXED), (MIXED, True): (EXACT, RELAXED)},
     "local stream": {
         (RECORDS, False): (RELAXED,),
         (RECORDS, True): (ALL,),
@@ -155,9 +155,6 @@ def default_cells() -> list[Cell]:
                 # Formats change from cell to cell, with a graph the other way round.
                 shape = SHAPES[cell.content, cell.graph, cell.ranked]
                 cell = cell._replace(sharding=shape, form=FORMS[number % 2])
-            if cell.content == MIXED:
-                # Records and documents have no columns in common.
-                cell = cell._replace(form="jsonl")
             others = () if surface.spark else RANKINGS
             if cell.ranking in SOME.get(surface.name, {}).get((cell.content, cell.graph), others):
                 found.append(cell)
@@ -174,11 +171,8 @@ def nightly_cells() -> list[Cell]:
         shapes = [(ONE, form) for form in FORMS]
         shapes += [(each, FORMS[number % 2]) for number, each in enumerate(cut)]
         if content == MIXED:
-            shapes = [(each, "jsonl") for each in (ONE, *cut[:2])]
+            shapes = [(each, FORMS[number % 2]) for number, each in enumerate((ONE, ONE, *cut[:2]))]
         for surface in SURFACES:
-            if issubclass(surface, Frames) and content == MIXED:
-                # Columns are all records, or all documents.
-                continue
             if surface is not Library:
                 found += [Cell(surface, content, graph, ranking, *shape) for shape in shapes]
     default = default_cells()

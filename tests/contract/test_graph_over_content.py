@@ -11,10 +11,10 @@ import pytest
 
 from headgate import Edge, Event, Node, Subscription
 from headgate.graph.index import GraphIndex
-from headgate.graph.reference import reach_nodes, reach_subscriptions
 from headgate.graph.walk.evaluators import EVALUATORS
 from tests.contract.rooms import Room, WithoutPlanes, every_room
 from tests.graph.random_graphs import SHAPES, Drawn, draw_graph
+from tests.graph.reference import reach_nodes, reach_subscriptions
 from tests.seeds import seeds, share
 
 if TYPE_CHECKING:

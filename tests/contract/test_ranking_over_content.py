@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, Subscription
-from headgate.ranking.filters import reference as content_reference
 from headgate.ranking.filters.index import EXACT, MODES, RELAXED, RankedIndex
 from tests.contract.rooms import Room, every_kind
+from tests.ranking import filters_reference as content_reference
 from tests.seeds import examples, seeds
 
 if TYPE_CHECKING:

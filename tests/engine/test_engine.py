@@ -12,14 +12,14 @@ from headgate import Edge, Engine, Event, Node, Options, Subscription, Taxonomy
 from headgate.core.snapshot import write_snapshot
 from headgate.errors import EventError, GraphError, SnapshotError, SubscriptionError, TaxonomyError
 from headgate.graph.index import GraphIndex
-from headgate.graph.reference import reach_nodes
-from headgate.ranking.filters import reference as content_reference
 from headgate.ranking.filters.index import RankedIndex
-from headgate.ranking.filters.reference import holds
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import SUBCLASS
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
+from tests.graph.reference import reach_nodes
+from tests.ranking import filters_reference as content_reference
+from tests.ranking.filters_reference import holds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ import pytest
 
 from headgate.errors import GraphError
 from headgate.graph.index import GraphIndex
-from headgate.graph.reference import reach_nodes, reach_subscriptions
 from headgate.graph.walk.evaluators import EVALUATORS
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, valid_text
+from tests.graph.reference import reach_nodes, reach_subscriptions
 from tests.seeds import seeds
 
 pytestmark = pytest.mark.jit_off

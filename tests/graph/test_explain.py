@@ -12,9 +12,9 @@ from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError, SubscriptionError
 from headgate.graph.explain import BLOCKED, NO_PATH, OWN_FILTER, SERVED
 from headgate.graph.index import GraphIndex
-from headgate.graph.reference import passes, reach_subscriptions
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_graph, valid_text
+from tests.graph.reference import passes, reach_subscriptions
 from tests.graph.test_ranked import alter
 from tests.seeds import NIGHTLY
 

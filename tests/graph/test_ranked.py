@@ -16,9 +16,9 @@ from headgate.graph.index import GraphIndex
 from headgate.graph.path_cost import PathCost
 from headgate.graph.ranked.kernels import VISITED
 from headgate.graph.ranked.ranked import search
-from headgate.graph.reference import best_paths, passes
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
+from tests.graph.reference import best_paths, passes
 from tests.seeds import NIGHTLY, seeds
 
 if TYPE_CHECKING:

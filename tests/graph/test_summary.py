@@ -13,7 +13,6 @@ from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError, GraphError
 from headgate.graph import summary
 from headgate.graph.index import GraphIndex
-from headgate.graph.reference import passes, reach_nodes, reach_subscriptions
 from headgate.graph.summary import (
     ANYWHERE,
     ASIDE,
@@ -29,6 +28,7 @@ from headgate.graph.summary import (
 )
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, holds
+from tests.graph.reference import passes, reach_nodes, reach_subscriptions
 from tests.seeds import seeds
 
 if TYPE_CHECKING:

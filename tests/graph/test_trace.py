@@ -11,10 +11,10 @@ import pytest
 from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError
 from headgate.graph.index import GraphIndex
-from headgate.graph.reference import passes
 from headgate.graph.trace import ENTERED, PASSED, STOPPED, names_at, trace
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_graph, valid_text
+from tests.graph.reference import passes
 from tests.graph.test_changes import change
 
 if TYPE_CHECKING:

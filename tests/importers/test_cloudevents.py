@@ -10,9 +10,9 @@ import pytest
 
 from headgate.core.subscription import CLOUDEVENTS
 from headgate.errors import FilterError
-from headgate.records.importers.cloudevents.reference import holds
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import agree
+from tests.importers.cloudevents import holds
 from tests.importers.test_cesql import NAMES, TEXTS, event
 from tests.seeds import seeds
 

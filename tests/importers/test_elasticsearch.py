@@ -10,9 +10,9 @@ import pytest
 
 from headgate.core.subscription import ELASTICSEARCH
 from headgate.errors import FilterError
-from headgate.records.importers.elasticsearch.reference import matches
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
+from tests.importers.elasticsearch import matches
 from tests.seeds import seeds
 
 TEXTS = ["", "a", "A", "ab", "abc", "b%", "it's", "x-y", "ß"]

@@ -10,10 +10,10 @@ import pytest
 
 from headgate.core.subscription import EVENTBRIDGE
 from headgate.errors import FilterError
-from headgate.records.importers.eventbridge.reference import matches
 from headgate.records.importers.registry import EXACTLY
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
+from tests.importers.eventbridge import matches
 from tests.records.test_shapes import agree as compile_alike
 from tests.seeds import seeds
 

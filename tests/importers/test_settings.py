@@ -12,14 +12,14 @@ from headgate import Event, Subscription
 from headgate.core.subscription import CESQL, CLOUDEVENTS, ELASTICSEARCH, EVENTBRIDGE, VESPA
 from headgate.records.importers.cesql import parse as cesql_parse
 from headgate.records.importers.cesql import reference as cesql_reference
-from headgate.records.importers.cloudevents import reference as cloudevents_reference
-from headgate.records.importers.elasticsearch import reference as elasticsearch_reference
-from headgate.records.importers.eventbridge import reference as eventbridge_reference
 from headgate.records.importers.registry import EXACTLY
 from headgate.records.importers.vespa import parse as vespa_parse
-from headgate.records.importers.vespa import reference as vespa_reference
 from headgate.records.index.index import RecordIndex
+from tests.importers import cloudevents as cloudevents_reference
+from tests.importers import elasticsearch as elasticsearch_reference
+from tests.importers import eventbridge as eventbridge_reference
 from tests.importers import test_cesql, test_cloudevents, test_elasticsearch, test_vespa
+from tests.importers import vespa as vespa_reference
 from tests.importers.agreement import agree
 from tests.importers.test_eventbridge import expanded
 from tests.seeds import seeds

@@ -10,9 +10,9 @@ import pytest
 from headgate.core.subscription import VESPA
 from headgate.errors import FilterError
 from headgate.records.importers.vespa.parse import parse
-from headgate.records.importers.vespa.reference import holds
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
+from tests.importers.vespa import holds
 from tests.seeds import seeds
 
 TEXTS = ["Female", "female", "a b", "it's", "1", "05", "true", "x-y", "ö"]

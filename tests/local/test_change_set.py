@@ -11,7 +11,8 @@ import pytest
 
 from headgate import Subscription
 from headgate.errors import TableError
-from headgate.local.match import match_events
+from headgate.jobs.match import match_events
+from headgate.local.runner import LocalRunner
 from headgate.records.index.index import RecordIndex
 from headgate.tables import change_set
 from headgate.tables.change_set import changing, finish
@@ -144,12 +145,12 @@ def test_a_match_that_fails_changes_nothing(tmp_path: Path) -> None:
 
     def match(events: str = "e.jsonl") -> None:
         match_events(
+            LocalRunner(quiet=True),
             str(tmp_path / "s"),
             str(tmp_path / events),
             str(tmp_path / "m.jsonl"),
             rejected=str(tmp_path / "r.jsonl"),
             stats=str(tmp_path / "stats.parquet"),
-            quiet=True,
         )
 
     match()

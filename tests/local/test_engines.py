@@ -16,10 +16,11 @@ import pytest
 from headgate import Engine
 from headgate.core.versions.current import resolved
 from headgate.graph.build.sharding import shard_name
-from headgate.local import match as local_match
+from headgate.jobs.match import match_events
 from headgate.local import small
+from headgate.local.runner import LocalRunner
 from headgate.runtime.statistics import read_statistics
-from headgate.spark.jobs.match import match as spark_match
+from headgate.spark.runner import SparkRunner
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, put, put_lines, put_table
 
@@ -435,14 +436,15 @@ def test_filters_and_events_of_several_contents(
         ("rows.jsonl", {("r", "old"), ("r", "every"), ("t", "tree"), ("g", "art")}, None),
         ("files", {("r.json", "every"), ("in/t.xml", "tree"), ("g.ttl", "art")}, "not valid JSON"),
     ):
-        more: dict[str, Any] = {"rejected": str(tmp_path / "matches-rejected.jsonl"), "quiet": True}
+        more: dict[str, Any] = {"rejected": str(tmp_path / "matches-rejected.jsonl")}
         more |= {"tuples": str(tuples)} if name == "rows.jsonl" else {}
         places = str(snapshot), str(tmp_path / name), str(output)
         if engine == "local":
-            local_match.match_events(*places, **more)
+            match_events(LocalRunner(quiet=True), *places, **more)
         else:
             # A command would start Spark for each of them.
-            spark_match.match_events(request.getfixturevalue("spark"), *places, **more)
+            spark = request.getfixturevalue("spark")
+            match_events(SparkRunner(spark, quiet=True), *places, **more)
         assert {tuple(row.values()) for row in get_table(output)} == pairs, name
         reasons = [row["reason"] for row in get_table(tmp_path / "matches-rejected.jsonl")]
         assert [each.startswith(str(reason)) for each in reasons] == ([] if reason is None else [True]), name

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.local.match import match_events
+from headgate.jobs.match import match_events
+from headgate.local.runner import LocalRunner
 from headgate.runtime.questions import Top
 from tests.spark.jobs import compile_subscriptions
 
@@ -40,12 +41,12 @@ def test_tables(tmp_path: Path, shards: int) -> None:
     refused = json.loads((tmp_path / "bad.jsonl").read_text("utf-8"))
     assert refused["reason"].startswith("the score of subscription 3: ")
     match_events(
+        LocalRunner(quiet=True),
         place["snapshot"],
         place["events.jsonl"],
         place["best.jsonl"],
         rejected=place["bad.jsonl"],
         top=Top(2),
-        quiet=True,
     )
     lines = (tmp_path / "best.jsonl").read_text("utf-8").splitlines()
     found = sorted(tuple(json.loads(line).values()) for line in lines)

@@ -15,8 +15,9 @@ from headgate.core.snapshot import digest_of
 from headgate.engine.planned.carried_plan import CarriedPlan, LevelCounts
 from headgate.engine.views import views_of
 from headgate.runtime.targets import Group
+from headgate.tables.event_rows import COLUMNS, DOCUMENTS
 from headgate.tables.frames.disseminating import PlanPlace, count_levels_frame, disseminate_frame
-from headgate.tables.frames.rows import FrameTask
+from headgate.tables.frames.task import FrameTask
 from tests.network.memory import MemoryNetwork
 from tests.network.test_evaluation import direct
 from tests.network.worlds import KINDS, World, world_of
@@ -82,7 +83,8 @@ def test_rows_of_workers(kind: str, tmp_path: Path) -> None:
     plan = world.plan(Settings(fan_out=2))
     plan.saved.save(tmp_path / "plan")
     place = PlanPlace(str(tmp_path / "plan"), digest_of(tmp_path / "plan"))
-    task = FrameTask(Group(*place[:2]), plan.saved.about["content"], world.dialect != "sql", numbered=False)
+    form = COLUMNS if world.dialect == "sql" else DOCUMENTS
+    task = FrameTask(Group(*place[:2]), plan.saved.about["content"], form, numbered=False)
     rows = [row for each in disseminate_frame([_events(world)], task, place) for row in each.to_pylist()]
     views = views_of(world.subscriptions, carries=world.carries)
     wanted = {}

@@ -42,7 +42,9 @@ def test_sites_give_what_the_library_says(content: str, tmp_path: Path) -> None:
     assert len(views) >= 0.7 * len(given) > 0
     engine = Engine.build(views)
     events = [event for row in drawn.events if (event := _event(row, engine)) is not None]
-    plan = Dissemination.build(views, events[:5], Settings(fan_out=4))
+    # Some views of many can be fed by the source alone.
+    settings = Settings(fan_out=4, source_fan_out=max(4, len(views)))
+    plan = Dissemination.build(views, events[:5], settings)
     plan.rename_sites({view.site: f"s{number % 4}" for number, view in enumerate(plan.placed())})
     world = World(content, views[0].dialect, None, views, events)
 

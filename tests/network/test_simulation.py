@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from benchmarks.network_calibration import Observed, calibrate, error, predicted
 from headgate import Dissemination, Event, Settings, Subscription
 from headgate.errors import NetworkError, TableError
 from headgate.network.assignment import SOURCE as BY_NAME
-from headgate.network.simulation import fast, reference
-from headgate.network.simulation.calibration import Observed, calibrate, error, predicted
+from headgate.network.simulation import fast
 from headgate.network.simulation.cities import cities_of, nine_cities, one_place, read_links, spread
 from headgate.network.simulation.figures import figures_of, slowed_to
 from headgate.network.simulation.layout import (
@@ -27,6 +27,7 @@ from headgate.network.simulation.model import NOTHING, Costs, Links, Machines, S
 from headgate.network.simulation.saved import simulate_plan
 from headgate.network.site import TOGETHER
 from headgate.report.deliveries import Delivered, write_charts
+from tests.network import simulated as reference
 from tests.network.worlds import world_of
 from tests.seeds import seeds
 

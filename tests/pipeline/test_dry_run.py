@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import HeadgateError
-from headgate.local.match import match_events
+from headgate.jobs.match import match_events
+from headgate.local.runner import LocalRunner
 from headgate.pipeline.dry_run.dry_run import rehearse
 from headgate.pipeline.dry_run.samples import first_rows
 from headgate.pipeline.file.problems import PipelineError
@@ -193,11 +194,11 @@ def test_rows_of_a_graph_are_refused_as_compiling_and_matching_refuse_them(tmp_p
         assert told[name] == [row["reason"] for row in compiled if row["table"] == name]
     assert [len(told[name]) for name in ("subscriptions", "nodes", "edges", "events")] == [1, 2, 3, 2]
     matched = match_events(
+        LocalRunner(quiet=True),
         str(tmp_path / "s"),
         str(tmp_path / f"events.{form}"),
         str(tmp_path / "m.jsonl"),
         rejected=str(tmp_path / "no.jsonl"),
-        quiet=True,
     )
     assert sorted(told["events"]) == sorted(row["reason"] for row in get_lines(tmp_path / "no.jsonl"))
     sizes = found.sizes

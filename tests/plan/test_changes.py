@@ -10,11 +10,11 @@ import pytest
 
 from headgate.errors import PlanError
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, same_capacities
-from headgate.plan.reference import latency_of
 from headgate.plan.running.changes import LivePlan
 from headgate.plan.running.options import Option
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, rewritings_of, valid_plan
+from tests.plan.reference import latency_of
 from tests.seeds import seeds
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate.plan import reference
 from headgate.plan.graphs import embeddings as module
 from headgate.plan.graphs.candidates import find_near, group_views
 from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.folding import find_classes
+from tests.plan import reference
 from tests.plan.graph_lists import rows_of, same
 from tests.plan.set_views import SetViews, random_views
 from tests.seeds import seeds

@@ -22,10 +22,10 @@ from headgate.plan.model import (
     same_capacities,
     scaled_capacities,
 )
-from headgate.plan.reference import loga_by_the_letter, mixed_cost_of, within
 from headgate.plan.running.configuration import configuration
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, TIGHT, random_costs, random_instance, rewritings_of, valid_plan
+from tests.plan.reference import loga_by_the_letter, mixed_cost_of, within
 from tests.seeds import seeds, share
 
 pytestmark = pytest.mark.jit_off

@@ -12,7 +12,6 @@ import pytest
 from headgate import Dissemination, Event, Subscription
 from headgate import Settings as PlanSettings
 from headgate.errors import PlanError
-from headgate.plan import reference
 from headgate.plan.costs import Settings, costs_of
 from headgate.plan.measures import loads
 from headgate.plan.model import Plan, same_capacities
@@ -20,6 +19,7 @@ from headgate.plan.placement import PUBLISHER, Link, Links, Placement, links_of
 from headgate.plan.program.infeasible import InfeasibleError
 from headgate.plan.program.program import solve
 from headgate.plan.running.validate import problems
+from tests.plan import reference
 from tests.plan.instances import random_plan, random_rewritings, rewritings_of
 from tests.seeds import seeds
 

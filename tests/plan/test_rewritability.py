@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from headgate.core.event import Event
-from headgate.plan import reference
 from headgate.plan.graphs import rewritability as module
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.joining import graphs_of, joined_rewritings
 from headgate.plan.graphs.rewritability import Search, find_rewritings, rewritings
 from headgate.plan.model import Embeddings
+from tests.plan import reference
 from tests.plan.graph_lists import inputs_of
 from tests.plan.set_views import SetViews, random_views
 from tests.seeds import seeds

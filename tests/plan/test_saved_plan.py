@@ -13,9 +13,9 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.errors import SnapshotError
 from headgate.plan.model import SOURCE, Plan
-from headgate.plan.reference import latency_of
 from headgate.plan.running.saved_plan import SavedPlan
 from tests.plan.instances import random_instance
+from tests.plan.reference import latency_of
 from tests.seeds import seeds
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from headgate.plan.model import (
     same_capacities,
     scaled_capacities,
 )
-from headgate.plan.reference import source_within, within
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, random_costs, random_instance, random_plan, rewritings_of
+from tests.plan.reference import source_within, within
 from tests.seeds import seeds
 
 REWRITINGS = rewritings_of([[], [(0,)], [(0, 1), (1,)], [(2,)]])

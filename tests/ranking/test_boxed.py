@@ -15,9 +15,9 @@ from headgate import Engine, Event, Subscription
 from headgate.ranking.filters import boxed, coded
 from headgate.ranking.filters.explain import BOXED, BY_RANK, LISTED, LISTED_IN_PART, SUMMED
 from headgate.ranking.filters.index import RankedIndex
-from headgate.ranking.filters.reference import exact, relaxed
 from headgate.records.index.index import RecordIndex
 from headgate.workloads.ranking import Ranking
+from tests.ranking.filters_reference import exact, relaxed
 from tests.records.random_filters import random_filter
 from tests.seeds import examples
 

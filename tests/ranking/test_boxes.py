@@ -11,9 +11,9 @@ import pytest
 
 from headgate.core.ranks import Best
 from headgate.errors import EventError, SnapshotError, SubscriptionError
-from headgate.ranking import reference
 from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.seeds import JIT, NIGHTLY
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import pytest
 
 from headgate.core.ranks import Best
 from headgate.errors import SubscriptionError
-from headgate.ranking import reference
 from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.ranking.test_boxes import FUNCTIONS, NAMES, combinations, draw_box, draw_event
 from tests.seeds import seeds
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from headgate.core.ranks import Best
-from headgate.ranking import reference
 from headgate.ranking.boxes.index import BoxIndex
 from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.ranking.test_boxes import FUNCTIONS, NAMES, draw_boxes, draw_event
 
 

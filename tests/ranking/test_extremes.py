@@ -11,9 +11,9 @@ import pytest
 from headgate import Engine, Event, Subscription
 from headgate.core.ranks import Best
 from headgate.errors import HeadgateError
-from headgate.ranking import reference
 from headgate.ranking.boxes.index import BoxIndex, methods
 from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 
 TINY = 5e-324
 

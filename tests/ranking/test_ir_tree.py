@@ -15,7 +15,7 @@ from headgate.ranking.boxes.ends import OVERLAP, WITHIN, Probe, probe
 from headgate.ranking.intervals.ir_tree import IrTree
 from headgate.ranking.intervals.scored import rank
 from headgate.ranking.model import Interval
-from headgate.ranking.reference import top_ranks
+from tests.ranking.reference import top_ranks
 from tests.ranking.scored_cases import LONG, SHORT, ask, many, questions, table, tables
 from tests.seeds import examples
 

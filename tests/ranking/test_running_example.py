@@ -40,7 +40,7 @@ from headgate.ranking.intervals.sopt import (
     edge_count,
     visible_blocks,
 )
-from headgate.ranking.reference import top_ranks
+from tests.ranking.reference import top_ranks
 from tests.ranking.scored_cases import many, points, table, tables
 from tests.seeds import examples, seeds
 

@@ -13,7 +13,7 @@ from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.boxes.ends import MISSING, NOTIONS, closed_ends, probe
 from headgate.ranking.boxes.sparse import Sparse
 from headgate.ranking.model import Box, Interval
-from headgate.ranking.reference import relaxed
+from tests.ranking.reference import relaxed
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from headgate.ranking.intervals.segment_tree import SegmentTree
 from headgate.ranking.intervals.sopt import SoptTree
 from headgate.ranking.intervals.structures import STRUCTURES, structure
 from headgate.ranking.model import Interval
-from headgate.ranking.reference import top_ranks
+from tests.ranking.reference import top_ranks
 from tests.ranking.scored_cases import ask, many, questions, table, tables
 from tests.seeds import examples
 

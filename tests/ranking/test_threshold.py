@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.core.ranks import Best
-from headgate.ranking import reference
 from headgate.ranking.boxes.boxes import BoxQuery, ask, of_boxes
 from headgate.ranking.boxes.intersecting import Intersecting
 from headgate.ranking.boxes.rows import bounds
@@ -19,6 +18,7 @@ from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Alive, Row
 from headgate.ranking.intervals.scan import Scan
 from headgate.ranking.intervals.structures import STRUCTURES
 from headgate.ranking.model import Box, Interval
+from tests.ranking import reference
 from tests.seeds import examples
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import random
 from collections import Counter
 from itertools import combinations
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.papers import gtopss, ops
+from benchmarks.papers.gtopss import GToPSS, join
+from benchmarks.papers.matchers import MATCHERS
 from headgate.errors import SubscriptionError
-from headgate.papers.gtopss import GToPSS, join
-from headgate.papers.matchers import MATCHERS
 from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.model import (
@@ -31,7 +33,9 @@ from tests.rdf.random_patterns import planted_pattern, random_graph, random_patt
 from tests.seeds import seeds, share
 
 if TYPE_CHECKING:
-    from headgate.papers.gtopss import Label
+    from types import ModuleType
+
+    from benchmarks.papers.gtopss import Label
     from headgate.rdf.language.model import Graph, Term
 
 NAMES = sorted(MATCHERS)
@@ -54,6 +58,11 @@ def edges(text: str) -> Pattern:
 def graph(text: str) -> Graph:
     """Write an event: "A p B, B q C"."""
     return make_graph([(edge.subject, edge.property, edge.object) for edge in edges(text).edges])
+
+
+@pytest.mark.parametrize("module", [gtopss, ops])
+def test_their_examples_hold(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
 
 
 def agree(seed: int, *, injective: bool, coerce: bool) -> int:

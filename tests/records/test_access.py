@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.workload_statistics import matches
 from headgate import Event, Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -30,7 +31,6 @@ from headgate.records.index.restoring import full_entries
 from headgate.records.language.parse import parse_filter
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.statistics import matches
 from tests.lanes import some
 from tests.records import edges
 from tests.records.crowd import (

@@ -13,7 +13,7 @@ from headgate.core.jit.worker import compile_kernel
 if __name__ == "__main__":
     for name in (
         "tables.filter_rows",
-        "spark.jobs.match.worker",
+        "spark.jobs.match",
         "stream.worker",
     ):
         importlib.import_module(f"headgate.{name}")

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
 from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.jobs.match import match_events
 from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.backtest.backtest import backtest, backtest_documents
 from headgate.spark.jobs.backtest.what_if import what_if
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.stream.settings import StreamSettings
@@ -368,26 +369,24 @@ class Jobs:
 
     def _match(self, snapshot: str, *, events: str = "events.jsonl", top: Top | None = None) -> Answer:
         done = match_events(
-            self._session,
+            SparkRunner(self._session, quiet=True),
             self._snapshot(snapshot),
             self._at(events),
             self._at("matches.parquet"),
             rejected=self._at("refused.jsonl"),
             top=top,
-            quiet=True,
         )
         assert (done.events, done.rejected) == (EVENTS, 0)
         return [list(row.values()) for row in get_table(self._folder / "matches.parquet")]
 
     def _tuples(self) -> Answer:
         match_events(
-            self._session,
+            SparkRunner(self._session, quiet=True),
             self._snapshot("plain"),
             self._at("events.jsonl"),
             self._at("matches.parquet"),
             rejected=self._at("refused.jsonl"),
             tuples=self._at("tuples.jsonl"),
-            quiet=True,
         )
         return [[row["event_id"], row["subscription_id"]] for row in get_lines(self._at("tuples.jsonl"))]
 

@@ -11,15 +11,14 @@ from headgate.contents.kind import FilterSettings
 from headgate.jobs import compile as jobs_compile
 from headgate.jobs import generate as jobs_generate
 from headgate.jobs import graph as jobs_graph
+from headgate.jobs import match as jobs_match
 from headgate.jobs import plan as jobs_plan
 from headgate.local import backtest as local_backtest
-from headgate.local import match as local_match
 from headgate.local import what_if as local_what_if
 from headgate.local.runner import LocalRunner
 from headgate.runtime.sharding import Sharding
 from headgate.spark.jobs.backtest import backtest as spark_backtest
 from headgate.spark.jobs.backtest import what_if as spark_what_if
-from headgate.spark.jobs.match import match as spark_match
 from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -69,9 +68,8 @@ def match_events(
     session: SparkSession | None, snapshot: str, events: str, output: str, **options: Any
 ) -> MatchResult:
     """Match a table of events against a snapshot."""
-    if session is None:
-        return local_match.match_events(snapshot, events, output, **options)
-    return spark_match.match_events(session, snapshot, events, output, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_match.match_events(runner, snapshot, events, output, **options)
 
 
 def plan_subscriptions(

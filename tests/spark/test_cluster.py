@@ -43,7 +43,8 @@ import json
 from headgate.jobs.compile import compile_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.listeners import listening
-from headgate.spark.jobs.match.match import match_events
+from headgate.jobs.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from tests.spark.test_cluster import MASTER, QUICK
 
@@ -53,7 +54,11 @@ with listening(session) as activity:
 runner = SparkRunner(session, quiet=True)
 compiled = compile_subscriptions(runner, "subs.jsonl", "snapshot", rejected="refused-subs.jsonl")
 matched = match_events(
-    session, "snapshot", "events.jsonl", "matches.jsonl", rejected="refused-events.jsonl", quiet=True
+    SparkRunner(session, quiet=True),
+    "snapshot",
+    "events.jsonl",
+    "matches.jsonl",
+    rejected="refused-events.jsonl",
 )
 said = {"executors": session.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1}
 # The first holder that closes Spark ends it, whoever listens.

@@ -19,9 +19,10 @@ import pytest
 from headgate import Subscription
 from headgate.core.snapshot import digest_of
 from headgate.errors import SnapshotError, TableError
+from headgate.jobs.match import match_events
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import opened_as
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines, put_table
 from tests.spark.jobs import compile_subscriptions
@@ -65,12 +66,11 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 def match(spark: SparkSession, place: Path, events: str = "events") -> MatchResult:
     return match_events(
-        spark,
+        SparkRunner(spark, quiet=True),
         str(place / "snapshot"),
         str(place / events),
         str(place / "matches.parquet"),
         rejected=str(place / "refused.jsonl"),
-        quiet=True,
     )
 
 
@@ -116,13 +116,12 @@ def test_a_match_that_fails_at_its_end_changes_nothing(spark: SparkSession, tmp_
 
     def match(events: str, output: str) -> None:
         match_events(
-            spark,
+            SparkRunner(spark, quiet=True),
             str(tmp_path / "s"),
             str(tmp_path / events),
             output,
             rejected=str(tmp_path / "r.jsonl"),
             stats=str(tmp_path / "stats.parquet"),
-            quiet=True,
         )
 
     for output, place in (

@@ -18,11 +18,9 @@ from pyspark import TaskContext
 from headgate import Event, Subscription
 from headgate.errors import SnapshotError, TableError
 from headgate.records.index.index import RecordIndex
-from headgate.runtime.targets import Group
-from headgate.spark.jobs.match import running
-from headgate.spark.jobs.match.worker import CODECS, Task, write_matches
+from headgate.spark.tables import parts
 from headgate.spark.tables.events import judge
-from headgate.tables.event_rows import COLUMNS
+from headgate.spark.tables.parts import CODECS, PartsTask, open_part, write_part
 from headgate.tables.places import Format
 from headgate.workloads.records import advertising
 from tests.lanes import some
@@ -478,9 +476,9 @@ def test_parquet_without_statistics_of_the_ids_is_counted(spark: SparkSession, t
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_workers_compress_as_they_are_told(tmp_path: Path, codec: str) -> None:
-    task = Task(Group("", ""), "records", COLUMNS, "long", "string", codec=codec)
-    with task.writer(tmp_path / "part.parquet") as writer:
-        writer.write_batch(pa.RecordBatch.from_pylist([{"event_id": 1, "subscription_id": "s"}], task.output))
+    found = pa.RecordBatch.from_pylist([{"event_id": 1, "subscription_id": "s"}])
+    with open_part(tmp_path / "part.parquet", found.schema, codec) as writer:
+        writer.write_batch(found)
     wanted = {"lz4_raw": "LZ4"}.get(codec, codec.upper())
     assert pq.read_metadata(tmp_path / "part.parquet").row_group(0).column(0).compression == wanted
 
@@ -510,7 +508,7 @@ def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> Non
 @pytest.mark.nightly
 @on_spark
 def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.spark.jobs.match.running.CODECS", {})
+    monkeypatch.setattr("headgate.spark.jobs.match.codec_of", lambda _: None)
     index = job.build(FILTERS)
     events = put_table(job.folder / "events.parquet", EVENTS, pa.schema(KINDS))
     answer = expected(index, EVENTS)
@@ -531,10 +529,10 @@ def test_what_a_failed_attempt_wrote_is_not_taken(job: Job, monkeypatch: pytest.
         if context.attemptNumber() == 0:
             raise ValueError("once only")
 
-    def work(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
-        return write_matches(once(batches), task)
+    def write(batches: Iterable[pa.RecordBatch], work: Any, task: PartsTask) -> Iterator[pa.RecordBatch]:
+        return write_part(once(batches), work, task)
 
-    monkeypatch.setattr(running, "write_matches", work)
+    monkeypatch.setattr(parts, "write_part", write)
     events = job.folder / "events.parquet"
     job.spark.range(100, numPartitions=3).selectExpr("id", "1 AS a").write.parquet(str(events))
     place = job.folder / "matches.parquet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,12 +12,15 @@ import pytest
 from headgate import Subscription
 from headgate.core.snapshot import digest_of
 from headgate.errors import TableError
+from headgate.jobs.match import columns_of, matches_schema
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import Group
-from headgate.spark.jobs.match import worker
-from headgate.spark.jobs.match.worker import Task, match_rows, retype, write_matches
-from headgate.tables import event_rows
+from headgate.spark.tables.parts import PartsTask, retype, write_part
 from headgate.tables.event_rows import COLUMNS, LINES, PACKED
+from headgate.tables.frames import reading, rows
+from headgate.tables.frames.report import Reporter
+from headgate.tables.frames.rows import both_frame, match_frame, refused_frame
+from headgate.tables.frames.task import FrameTask
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,13 +54,20 @@ def index(tmp_path: Path) -> RecordIndex:
 
 
 def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([batch.to_struct_array()], names=[PACKED])
+    return pa.RecordBatch.from_arrays([batch.column("id"), batch.to_struct_array()], names=["id", PACKED])
 
 
-def task(folder: Path) -> Task:
+def task(folder: Path) -> FrameTask:
     snapshot = folder / "snapshot"
-    group = Group(str(snapshot), digest_of(snapshot))
-    return Task(group, "records", COLUMNS, "string", "long", parts=str(folder), codec="zstd")
+    return FrameTask(Group(str(snapshot), digest_of(snapshot)), "records", COLUMNS, numbered=True)
+
+
+def write(given: list[pa.RecordBatch], folder: Path, asked: FrameTask) -> list[dict[str, Any]]:
+    """Write matches as a worker does; returns what it tells of its files."""
+    to = PartsTask(str(folder), "zstd", columns_of(asked))
+    return [
+        row for told in write_part(given, partial(both_frame, task=asked), to) for row in told.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,11 +82,11 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
     pairs: int,
     portion: int,
 ) -> None:
-    monkeypatch.setitem(event_rows.TOGETHER, COLUMNS, events)
+    monkeypatch.setitem(reading.TOGETHER, COLUMNS, events)
     monkeypatch.setattr(RecordIndex.match_portions, "__defaults__", (pairs,))
-    monkeypatch.setattr(worker, "PORTION", portion)
+    monkeypatch.setattr(rows, "PORTION", portion)
     given = [packed(EVENTS.slice(0, 30)), packed(EVENTS.slice(0, 0)), packed(EVENTS.slice(30))]
-    found = list(match_rows(given, task(tmp_path)))
+    found = list(match_frame(given, task(tmp_path)))
     assert all(part.num_rows <= portion for part in found)
     assert pa.Table.from_batches(found).to_pylist() == index.match_batch(EVENTS).to_pylist()
 
@@ -84,17 +95,15 @@ def test_matches_are_written_to_a_file_of_the_attempt(
     index: RecordIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pyspark.TaskContext.get", Context)
-    (told,) = write_matches([packed(EVENTS)], task(tmp_path))
+    told = write([packed(EVENTS)], tmp_path, task(tmp_path))
     count = index.match_batch(EVENTS).num_rows
-    files = [(row["file"], row["kind"], row["count"]) for row in told.to_pylist() if row["file"] is not None]
-    assert files == [("part-00003-17.zstd.parquet", "string", count)]
+    assert told == [{"file": "part-00003-17.zstd.parquet", "kind": "string", "count": count}]
     file = tmp_path / "part-00003-17.zstd.parquet"
     assert pq.read_table(file).to_pylist() == index.match_batch(EVENTS).to_pylist()
     assert pq.read_metadata(file).row_group(0).column(0).compression == "ZSTD"
     assert pq.read_schema(file).types == [pa.string(), pa.int64()]
     file.unlink()
-    (told,) = write_matches([], task(tmp_path))
-    assert told["file"].to_pylist() == [None]
+    assert write([], tmp_path, task(tmp_path)) == []
     assert not file.exists()
 
 
@@ -103,16 +112,20 @@ def test_a_file_that_cannot_be_written_is_one_error(
 ) -> None:
     assert len(index) == len(FILTERS)
     monkeypatch.setattr("pyspark.TaskContext.get", Context)
-    nowhere = task(tmp_path)._replace(parts=str(tmp_path / "nowhere"))
     with pytest.raises(TableError, match=r"matches cannot be written: .*nowhere"):
-        list(write_matches([packed(EVENTS)], nowhere))
+        write([packed(EVENTS)], tmp_path / "nowhere", task(tmp_path))
 
 
 def test_an_event_without_an_id_is_never_matched(index: RecordIndex, tmp_path: Path) -> None:
     assert len(index) == len(FILTERS)
     columns: dict[str, Any] = {"id": pa.array(["e", None]), "a": [1, 1]}
-    with pytest.raises(TableError, match="an event has no id"):
-        list(match_rows([packed(pa.RecordBatch.from_pydict(columns))], task(tmp_path)))
+    given = packed(pa.RecordBatch.from_pydict(columns))
+    (found,) = match_frame([given], task(tmp_path))
+    assert set(found["event_id"].to_pylist()) == {"e"}
+    (refused,) = refused_frame([given], task(tmp_path))
+    assert refused["reason"].to_pylist() == [
+        "the event has no id: give the field 'id' as text or a whole number"
+    ]
 
 
 def test_ids_of_lines_have_the_type_of_all_of_them(
@@ -121,7 +134,7 @@ def test_ids_of_lines_have_the_type_of_all_of_them(
     """A task does not know of the ids of others: whole numbers and text go to files of their own."""
     assert len(index) == len(FILTERS)
     monkeypatch.setattr("pyspark.TaskContext.get", Context)
-    monkeypatch.setitem(event_rows.TOGETHER, LINES, 2)
+    monkeypatch.setitem(reading.TOGETHER, LINES, 2)
     lines = [
         b'{"id": 7, "a": 1}',
         b"no event",
@@ -131,16 +144,17 @@ def test_ids_of_lines_have_the_type_of_all_of_them(
         b'{"id": 9, "t": "x"}',
     ]
     batch = pa.RecordBatch.from_pydict({"value": pa.array(lines, pa.binary())})
-    given = task(tmp_path)._replace(form=LINES, event_type="", tells=True)
-    (told,) = write_matches([batch], given)
-    rows = {row["kind"]: row for row in told.to_pylist()}
-    assert (rows[None]["numbers"], rows[None]["texts"]) == (3, 1)
-    tables = {kind: pq.read_table(tmp_path / rows[kind]["file"]) for kind in ("long", "string", "reason")}
+    given = task(tmp_path)._replace(form=LINES)
+    report = Reporter(0)
+    assert sum(each.num_rows for each in both_frame([batch], given, report)) == 11
+    assert (report.done().events, report.done().refused, report.done().texts) == (4, 1, True)
+    told = {row["kind"]: row["file"] for row in write([batch], tmp_path, given)}
+    tables = {kind: pq.read_table(tmp_path / told[kind]) for kind in ("long", "string", "reason")}
     assert tables["long"].schema.types == [pa.int64(), pa.int64()]
     assert tables["long"].to_pydict() == {"event_id": [7, 7, 7, 8, 8], "subscription_id": [0, 4, 5, 4, 5]}
     found = list(zip(*tables["string"].to_pydict().values(), strict=True))
     assert found == [("x", 0), ("x", 4), ("x", 5), ("9", 1), ("9", 4)]
     assert tables["reason"]["row"].to_pylist() == ["no event"]
-    retype(tmp_path / rows["long"]["file"], given._replace(event_type="string"))
-    again = pq.read_table(tmp_path / rows["long"]["file"])
+    retype(tmp_path / told["long"], matches_schema(given, "string"), "zstd")
+    again = pq.read_table(tmp_path / told["long"])
     assert again["event_id"].to_pylist() == ["7", "7", "7", "8", "8"]

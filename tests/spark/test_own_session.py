@@ -11,10 +11,11 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from headgate.jobs.match import match_events
 from headgate.jobs.summary import refusals_of, summarise
 from headgate.spark.jobs.backtest.backtest import backtest
 from headgate.spark.jobs.backtest.what_if import what_if
-from headgate.spark.jobs.match.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
 from headgate.spark.stream.run import CONF
@@ -110,7 +111,7 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for form in TABLES:
         table, output = events[form], folder / f"m-{form}.jsonl"
-        done = match_events(session, made, table, str(output), rejected=no, quiet=True)
+        done = match_events(SparkRunner(session, quiet=True), made, table, str(output), rejected=no)
         found[f"match {form}"] = (
             done.events,
             done.rejected,

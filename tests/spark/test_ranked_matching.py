@@ -15,10 +15,11 @@ from headgate.records.index.index import RecordIndex
 from headgate.runtime import batch_queries
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group
-from headgate.spark.jobs.match import worker
-from headgate.spark.jobs.match.worker import Task, match_rows
-from headgate.tables import event_rows
 from headgate.tables.event_rows import COLUMNS, KEY, LINES, PACKED
+from headgate.tables.frames import reading
+from headgate.tables.frames import rows as frame_rows
+from headgate.tables.frames.rows import match_frame
+from headgate.tables.frames.task import FrameTask
 from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
@@ -55,9 +56,9 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
     portion: int,
 ) -> None:
     for form in (COLUMNS, LINES):
-        monkeypatch.setitem(event_rows.TOGETHER, form, events)
+        monkeypatch.setitem(reading.TOGETHER, form, events)
     monkeypatch.setattr(batch_queries, "PAIRS", pairs)
-    monkeypatch.setattr(worker, "PORTION", portion)
+    monkeypatch.setattr(frame_rows, "PORTION", portion)
     index.save(tmp_path / "snapshot")
     expected: list[tuple[Any, ...]] = []
     for key, row in zip(KEYS, ROWS, strict=True):
@@ -67,19 +68,20 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
         else:
             best = index.top(event, top.k, top.mode, factors=top.weighing)
             expected += [
-                (row["id"], each.subscription, each.value, rank, key) for rank, each in enumerate(best, 1)
+                (row["id"], each.subscription, rank, each.value, key) for rank, each in enumerate(best, 1)
             ]
     snapshot = tmp_path / "snapshot"
-    task = Task(Group(str(snapshot), digest_of(snapshot)), "records", COLUMNS, "string", "long", top=top)
+    task = FrameTask(Group(str(snapshot), digest_of(snapshot)), "records", COLUMNS, numbered=True, top=top)
     batch, keys = pa.RecordBatch.from_pylist(ROWS), pa.array(KEYS)
-    packed = pa.RecordBatch.from_arrays([batch.to_struct_array(), keys], names=[PACKED, KEY])
+    columns = [batch.column("id"), batch.to_struct_array(), keys]
+    packed = pa.RecordBatch.from_arrays(columns, names=["id", PACKED, KEY])
     lines = pa.array([json.dumps(row).encode() for row in ROWS], pa.binary())
     written = pa.RecordBatch.from_arrays([lines, keys], names=[VALUE, KEY])
     for form, given in ((COLUMNS, packed), (LINES, written)):
-        found = list(match_rows([given], task._replace(form=form, keyed=True)))
+        found = list(match_frame([given], task._replace(form=form, keyed=True)))
         assert [tuple(row.values()) for part in found for row in part.to_pylist()] == expected
         assert all(0 < part.num_rows <= portion for part in found)
-        found = list(match_rows([given], task._replace(form=form)))
+        found = list(match_frame([given], task._replace(form=form)))
         assert [tuple(row.values()) for part in found for row in part.to_pylist()] == [
             row[:-1] for row in expected
         ]
@@ -91,6 +93,6 @@ def test_lines_that_are_no_events_are_passed_over(index: RankedIndex, tmp_path: 
     batch = pa.RecordBatch.from_arrays([lines, pa.array([50, 40, 30, 20, 10])], names=[VALUE, KEY])
     snapshot = tmp_path / "snapshot"
     group = Group(str(snapshot), digest_of(snapshot))
-    task = Task(group, "records", LINES, "string", "long", top=Top.of(1), keyed=True)
-    found = [tuple(row.values()) for part in match_rows([batch], task) for row in part.to_pylist()]
-    assert found == [("5", 1, 1.0, 1, 30), ("6", 1, 1.0, 1, 10)]
+    task = FrameTask(group, "records", LINES, numbered=True, top=Top.of(1), keyed=True)
+    found = [tuple(row.values()) for part in match_frame([batch], task) for row in part.to_pylist()]
+    assert found == [("5", 1, 1, 1.0, 30), ("6", 1, 1, 1.0, 10)]

@@ -12,13 +12,16 @@ import pytest
 import headgate.spark as hg
 from headgate import Engine, Event, Subscription
 from headgate.errors import TableError
+from headgate.jobs.match import matches_schema
 from headgate.local.stream import run_stream
 from headgate.rdf.index import bindings
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import open_target
-from headgate.spark.jobs.match.worker import Task, retype
+from headgate.spark.tables.parts import retype
 from headgate.stream.settings import StreamSettings
-from headgate.tables.frames.rows import ARRAYS, ROWS, FrameTask, both_frame, match_frame, refused_frame
+from headgate.tables.event_rows import DOCUMENTS
+from headgate.tables.frames.rows import both_frame, match_frame, refused_frame
+from headgate.tables.frames.task import ARRAYS, ROWS, FrameTask
 from headgate.tables.requests import check_match
 from tests.spark.files import get_lines, put_lines
 from tests.spark.jobs import match_events
@@ -150,10 +153,10 @@ def test_csv_has_no_lists(snapshot: Path, tmp_path: Path) -> None:
 def test_ids_of_another_type_later(snapshot: Path, tmp_path: Path) -> None:
     """A file of results is written again if another task had text for an id."""
     (group,) = open_target(str(snapshot)).groups(1 << 30)
-    task = Task(group, "", "", "string", "string", codec="snappy", results=5)
+    task = FrameTask(group, "", "", numbered=False, results=5)
     found = Engine.open(snapshot).match_batch([Event.from_row({**EVENTS[1], "id": 7})], results=True)
     pq.write_table(found, tmp_path / "part.parquet")
-    retype(tmp_path / "part.parquet", task)
+    retype(tmp_path / "part.parquet", matches_schema(task, "string"), "snappy")
     again = pq.read_table(tmp_path / "part.parquet")
     assert rows_of(again) == [{**WANTED[1], "event_id": "7"}]
 
@@ -161,7 +164,7 @@ def test_ids_of_another_type_later(snapshot: Path, tmp_path: Path) -> None:
 def frame_task(snapshot: Path, **more: Any) -> FrameTask:
     target = open_target(str(snapshot))
     (group,) = target.groups(1 << 30)
-    return FrameTask(group, target.content, True, target.numbered, results=1000)._replace(**more)
+    return FrameTask(group, target.content, DOCUMENTS, target.numbered, results=1000)._replace(**more)
 
 
 def frame_rows() -> pa.RecordBatch:

@@ -28,10 +28,10 @@ LIMIT = "2000m"
 SCRIPT = """
 import json, sys
 from headgate.errors import HeadgateError
+from headgate.jobs.match import match_events
+from headgate.spark.runner import SparkRunner
 from headgate.jobs.compile import compile_subscriptions
 from headgate.runtime.sharding import Sharding
-from headgate.spark.runner import SparkRunner
-from headgate.spark.jobs.match.match import match_events
 from headgate.spark.session.session import close_session, open_session
 count, limit = int(sys.argv[1]), sys.argv[2]
 name = f"cut-{count}"
@@ -44,7 +44,8 @@ try:
         compile_subscriptions(runner, "subs.parquet", name, rejected="r.jsonl", sharding=Sharding(count))
         said = {}
     else:
-        done = match_events(session, name, "events.parquet", f"{name}.jsonl", rejected="e.jsonl", quiet=True)
+        runner = SparkRunner(session, quiet=True)
+        done = match_events(runner, name, "events.parquet", f"{name}.jsonl", rejected="e.jsonl")
         said = {"matches": done.matches}
 except HeadgateError as error:
     said = {"kind": type(error).__name__, "error": str(error)}

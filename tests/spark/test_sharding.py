@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
@@ -15,11 +16,12 @@ from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
 from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
-from headgate.spark.jobs.match.worker import Task, match_rows
 from headgate.spark.tables.rows import parted_by_hash
 from headgate.tables.event_rows import LINES
+from headgate.tables.frames.rows import match_frame
+from headgate.tables.frames.task import FrameTask
+from headgate.tables.frames.tuples import _of_event
 from headgate.tables.shards.rows import HOME
-from headgate.tables.tuples import _of_event
 from headgate.xml.index.index import XmlIndex
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.jobs import compile_subscriptions, match_events, on_spark
@@ -168,9 +170,10 @@ def test_what_cannot_be_read_leaves_nothing(session: SparkSession | None, tmp_pa
 
 def test_a_shard_that_was_replaced_is_not_matched(tmp_path: Path) -> None:
     RecordIndex.build([Subscription(1, "x")]).save(tmp_path / "one")
-    task = Task(Group(str(tmp_path / "one"), "another digest"), "records", LINES, "long", "long")
+    task = FrameTask(Group(str(tmp_path / "one"), "another digest"), "records", LINES, numbered=True)
+    batch = pa.RecordBatch.from_pydict({"value": pa.array([b'{"id": 1}'], pa.binary())})
     with pytest.raises(SnapshotError, match="was replaced while it was being used: run the job again"):
-        list(match_rows([], task))
+        list(match_frame([batch], task))
 
 
 @pytest.mark.nightly

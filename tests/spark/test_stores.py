@@ -11,7 +11,8 @@ import headgate.spark as hg
 from headgate.core.machine import cache_home
 from headgate.core.snapshot import manifest_of
 from headgate.core.versions.locating import locate
-from headgate.spark.jobs.match.match import match_events
+from headgate.jobs.match import match_events
+from headgate.spark.runner import SparkRunner
 from tests.core.stores import StoreServer
 from tests.spark.files import get_lines, put_lines
 
@@ -61,7 +62,7 @@ def test_the_job_takes_an_address(spark: SparkSession, store: StoreServer, tmp_p
     events = put_lines(tmp_path / "e.jsonl", [{"id": n, "age": n * 20} for n in range(3)])
     output = tmp_path / "m.jsonl"
     done = match_events(
-        spark, place, str(events), str(output), rejected=str(tmp_path / "r.jsonl"), quiet=True
+        SparkRunner(spark, quiet=True), place, str(events), str(output), rejected=str(tmp_path / "r.jsonl")
     )
     assert (done.events, done.matches) == (3, 1)
     assert get_lines(output) == [{"event_id": 2, "subscription_id": 7}]

@@ -15,15 +15,18 @@ import pyarrow as pa
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
+from headgate.jobs.match import columns_of
 from headgate.records.compiling import RecordContents
 from headgate.runtime import shards as shard_snapshots
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
 from headgate.runtime.targets import open_target
-from headgate.spark.jobs.match.worker import Task, match_and_tell
 from headgate.tables.accepted import number_rows, save_index
-from headgate.tables.event_rows import KEY, LINES, NUMBERS, REASON, ROW, TEXTS
+from headgate.tables.event_rows import KEY, LINES, REASON, ROW
 from headgate.tables.filter_rows import compile_batches
+from headgate.tables.frames.report import Reporter
+from headgate.tables.frames.rows import both_frame
+from headgate.tables.frames.task import FrameTask
 from headgate.tables.graph.rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
 from headgate.tables.graph.rows import compile_rows as compile_parts
 from headgate.tables.graph.tables import GraphWriter, ReadTable, assemble
@@ -71,16 +74,6 @@ class Matched(NamedTuple):
     def pairs(self) -> list[tuple[Any, Any]]:
         """List events and subscriptions."""
         return [(row["event_id"], row["subscription_id"]) for row in self.rows]
-
-
-class _Meetings:
-    """Counts as an accumulator of Spark does."""
-
-    def __init__(self) -> None:
-        self.value = 0
-
-    def add(self, events: int) -> None:
-        self.value += events
 
 
 def _bytes(line: Line) -> bytes:
@@ -166,25 +159,24 @@ def meetings(snapshot: Path, given: Sequence[Line], top: Top | None, memory: int
     """Count how often an event meets a shard, where as many shards lie together as fit into a memory."""
     target = open_target(str(snapshot), top=top)
     groups, sources = target.groups(memory), target.sources(memory)
-    met: Any = _Meetings()
+    met = 0
     lines = pa.array([_bytes(line) for line in given], pa.binary())
     batch = pa.RecordBatch.from_pydict({VALUE: lines, KEY: pa.array(range(len(given)), pa.int64())})
     for group in groups:
-        first = group is groups[0]
-        task = Task(
+        first, report = group is groups[0], Reporter(0)
+        task = FrameTask(
             group,
             target.content,
             LINES,
-            "",
-            "long" if target.numbered else "string",
+            target.numbered,
             sources=sources if first else None,
             tells=first,
             top=top,
             keyed=top is not None and len(groups) > 1,
-            met=met,
         )
-        assert sum(part.num_rows for part in match_and_tell([batch], task)) > 0
-    return int(met.value)
+        assert sum(part.num_rows for part in both_frame([batch], task, report)) >= 0
+        met += report.done().met
+    return met
 
 
 def match_lines(
@@ -195,24 +187,20 @@ def match_lines(
     groups = target.groups(1 << 30)
     assert len(groups) == 1, "the answers of several groups are merged by Spark"
     batch = pa.RecordBatch.from_pydict({VALUE: pa.array([_bytes(line) for line in given], pa.binary())})
-    met: Any = _Meetings()
-    task = Task(
-        groups[0],
-        target.content,
-        LINES,
-        "",
-        "long" if target.numbered else "string",
-        sources=target.sources(1 << 30),
-        tells=True,
-        top=top,
-        met=met,
+    task = FrameTask(
+        groups[0], target.content, LINES, target.numbered, sources=target.sources(1 << 30), top=top
     )
-    told = [row for part in match_and_tell([batch], task) for row in part.to_pylist()]
-    numbers, texts = (sum(row[name] or 0 for row in told) for name in (NUMBERS, TEXTS))
+    report = Reporter(0)
+    told = [row for part in both_frame([batch], task, report) for row in part.to_pylist()]
+    done = report.done()
+    kind = str if done.texts else int
     rows = [
-        {name: row[name] if texts or name != "event_id" else int(row[name]) for name in task.columns}
+        {
+            called: row[name] if called != "event_id" else kind(row[name])
+            for name, called in columns_of(task).items()
+        }
         for row in told
-        if row["subscription_id"] is not None
+        if row[REASON] is None
     ]
     refused = [{ROW: row[ROW], REASON: row[REASON]} for row in told if row[REASON] is not None]
-    return Matched(numbers + texts, rows, refused, met.value)
+    return Matched(done.events, rows, refused, done.met)

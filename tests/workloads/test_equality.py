@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.workload_statistics import measure
 from headgate.workloads.records.equality import Equality
 from headgate.workloads.records.specification import Operator
-from headgate.workloads.statistics import measure
 
 SEED = 5
 WORKLOAD = Equality()

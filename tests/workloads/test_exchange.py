@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.errors import HeadgateError
-from headgate.workloads.graphs.exchange import KINDS, Exchange, exchange_structure
-from headgate.workloads.records.specification import Operator
-from headgate.workloads.records.specification_programs import programs
-from headgate.workloads.statistics import (
+from benchmarks.workload_statistics import (
     PAPER_SELECTIVITIES,
     PAPER_SHAPE,
     matches,
     measure_reach,
     measure_shape,
 )
+from headgate.errors import HeadgateError
+from headgate.workloads.graphs.exchange import KINDS, Exchange, exchange_structure
+from headgate.workloads.records.specification import Operator
+from headgate.workloads.records.specification_programs import programs
 from tests.lanes import some
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.workload_statistics import matches, measure
 from headgate.errors import HeadgateError
 from headgate.workloads.catalogue import NAMES, synthetic, workload
 from headgate.workloads.records.mixed import VARIANTS, Mixed
 from headgate.workloads.records.specification import Operator
-from headgate.workloads.statistics import matches, measure
 
 SEED = 5
 ROWS = np.arange(20_000)

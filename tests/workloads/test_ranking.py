@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.workload_statistics import measure_boxes
 from headgate import Event, Subscription
 from headgate.errors import HeadgateError
 from headgate.records.index.index import RecordIndex
 from headgate.records.programs.binding import bindable
 from headgate.workloads.ranking import TABLE_1, Columns, Lists, Ranking, RankingWorkload, Sparse
-from headgate.workloads.statistics import measure_boxes
 from tests.cli.running import Command
 from tests.seeds import examples
 from tests.spark.files import get_table

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from benchmarks.workload_statistics import matches
 from headgate.errors import HeadgateError
 from headgate.workloads.graphs.social import Social
-from headgate.workloads.statistics import matches
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.workload_statistics import matches
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.records.language.model import And, Or
 from headgate.records.language.parse import parse_filter
@@ -19,7 +20,6 @@ from headgate.workloads.columns import Key
 from headgate.workloads.records.specification import Attribute, Operator, Specification, text_order
 from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.records.synthetic import distinct, operands, values
-from headgate.workloads.statistics import matches
 from tests.seeds import examples, share
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written
 

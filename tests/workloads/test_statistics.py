@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from headgate.workloads.__main__ import main
+from benchmarks.workloads import main
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.papers.matchers import MATCHERS
+from benchmarks.workload_statistics import measure_rdf
 from headgate.errors import HeadgateError
-from headgate.papers.matchers import MATCHERS
 from headgate.rdf.events.reading import read_graph
 from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, Pattern, is_iri, is_literal, is_variable
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.workloads.rdf.stars import Stars, draw_classes, read_classes
 from headgate.workloads.rdf.triples import Paper
-from headgate.workloads.statistics import measure_rdf
 from tests.cli.running import Command
 from tests.lanes import some
 from tests.seeds import examples

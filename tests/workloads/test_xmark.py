@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
+from benchmarks.workload_statistics import PAPER_VIEWS, measure_views, measure_xml
 from headgate.errors import HeadgateError
 from headgate.plan.costs import costs_of
 from headgate.plan.graphs.cycles import without_cycles
@@ -20,7 +21,6 @@ from headgate.plan.graphs.rewritability import rewritings
 from headgate.plan.model import same_capacities
 from headgate.plan.program.program import solve
 from headgate.plan.running.validate import problems
-from headgate.workloads.statistics import PAPER_VIEWS, measure_views, measure_xml
 from headgate.workloads.xml.schema import CHILDREN, CONTINENTS, EITHER, below, labels, values
 from headgate.workloads.xml.walks import LARGEST, ViewLaw
 from headgate.workloads.xml.xmark import LAWS, TABLE_2, WAN, XMark, draw_views, unique_views

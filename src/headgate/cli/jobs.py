@@ -16,7 +16,6 @@ from headgate.cli.shell import (
     cli,
     fields_of,
     prepare,
-    run_job,
     run_on,
     tell,
     where_options,
@@ -25,7 +24,6 @@ from headgate.tables.settings import Compile, Match, Where
 
 if TYPE_CHECKING:
     from headgate.jobs.runner import Runner
-    from headgate.spark.session.session import Session
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult
 
 
@@ -158,17 +156,12 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
 
     open_target(asked.snapshot, **wanted)
 
-    def here() -> MatchResult:
-        from headgate.local.match import match_events
+    def match(runner: Runner) -> MatchResult:
+        from headgate.jobs.match import match_events
 
-        return match_events(**said, quiet=quiet)
+        return match_events(runner, **said)
 
-    def on_spark(spark: Session) -> MatchResult:
-        from headgate.spark.jobs.match.match import match_events
-
-        return match_events(spark, **said, quiet=quiet)
-
-    done = run_job(where, large, here, on_spark, quiet=quiet)
+    done = run_on(where, large, match, quiet=quiet)
     found = "matches" if asked.top is None else f"matches, the best {asked.top:,} of each,"
     lines = [f"matched {done.events:,} events: {done.matches:,} {found} in {asked.output}"]
     lines.append(

@@ -16,6 +16,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from headgate.jobs.match import Matching, MatchTask
     from headgate.runtime.progress import Timing
     from headgate.tables.change_set import ChangeSet
     from headgate.tables.places import Format
@@ -175,6 +176,9 @@ class Runner(Protocol):
 
     def changing(self, paths: Iterable[str | None]) -> AbstractContextManager[ChangeSet]:
         """Have tables that are written take their places together after the block."""
+
+    def matching(self, asked: MatchTask) -> AbstractContextManager[Matching]:
+        """Yield what the match job does here."""
 
 
 def job(do: Callable[Concatenate[Any, _Given], _Result]) -> Callable[Concatenate[Runner, _Given], _Result]:

@@ -27,7 +27,7 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, Event
 from headgate.core.subscription import SQL, Subscription
 from headgate.core.values import dotted, fold
 from headgate.errors import EventError
-from headgate.local.events import all_columns, json_lines_of, paths_of, read_documents
+from headgate.local.events import all_columns, json_lines_of, read_documents
 from headgate.local.json_columns import columns_of
 from headgate.records.index.index import CHUNK, RecordIndex
 from headgate.records.language.dialects import to_sql
@@ -44,6 +44,7 @@ from headgate.records.language.model import (
 from headgate.records.language.parse import parse_filter
 from headgate.records.names import NameSettings, plain_text
 from headgate.runtime.progress import step
+from headgate.tables.comparing import attribute_paths
 from headgate.tables.event_rows import read_event
 from headgate.tables.places import Format, UnsureError, check_output
 from headgate.tables.requests import check_backtest, check_backtest_documents
@@ -178,7 +179,7 @@ def _matching_columns(pattern: Pattern, events: str, form: Format) -> _Matching:
     index = pattern.indexed()
     table, rejected = all_columns(events, form)
     if table.num_rows:
-        check_paths(paths_of(table.schema, pattern.mark), pattern, index, events)
+        check_paths(attribute_paths(table.schema, pattern.mark), pattern, index, events)
     matching = table.take(_find(table, index))
     return _Matching(table.num_rows, rejected, _ids(matching), matching)
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, column_of, read_object
 from headgate.core.id_types import are_whole
-from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, fold, same_name, top_names
+from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
 from headgate.local.json_columns import columns_of
 from headgate.runtime.rows import NOT_UTF8, why_broken
+from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
 from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
     CONTENT,
@@ -37,21 +38,19 @@ from headgate.tables.document_rows import (
 from headgate.tables.document_rows import read_rows as read_document_rows
 from headgate.tables.event_rows import (
     COLUMNS,
-    DOCUMENTS,
     LINES,
     MISFIT,
     NO_ID,
     NUMBERS,
+    PACKED,
     PARSED,
+    PARSED_BEFORE,
     REASON,
     ROW,
     TEXTS,
-    TOGETHER,
-    Rows,
-    check_ids,
     read_event,
-    read_rows,
 )
+from headgate.tables.frames.reading import Reading, read_frame
 from headgate.tables.lines import (
     VALUE,
     check_columns,
@@ -71,8 +70,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.contents.kind import Kind
-    from headgate.core.values import Path as Attribute
     from headgate.runtime.targets import Sources, Target
+    from headgate.tables.frames.reading import Given
 
 Refused = list[tuple[str, str]]
 
@@ -81,7 +80,9 @@ Refused = list[tuple[str, str]]
 class EventTable:
     """The events of a table, the rows that are none with their reasons, and what is known of the ids."""
 
-    rows: list[Rows]
+    form: str
+    """In which form of `reading` they come."""
+    rows: list[Given]
     refused: Refused
     id_type: str
     """`long` or `string`."""
@@ -149,11 +150,10 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
         return read_documents(path, target.content, content_type, sources)
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
-        judge = None if sources is None else sources.of_events
-        rows = list(read_rows(read_lines(path), LINES, target.content, judge, target.mark))
-        texts = sum(each.texts for each in rows)
-        refused = [pair for each in rows for pair in each.refused]
-        return EventTable(rows, refused, "string" if texts else "long")
+        reading = Reading(LINES, target.content, sources=sources, mark=target.mark)
+        rows = list(read_frame(read_lines(path), reading))
+        refused = [(row or "", why) for each in rows for row, why in each.refusals()]
+        return EventTable(LINES, rows, refused, "string" if any(each.texts for each in rows) else "long")
     return _of_columns(path, form, target, sources)
 
 
@@ -162,7 +162,7 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     table, broken = _columns(path, form, wanted)
     refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
     if not table.column_names:
-        return EventTable([], refused, "string")
+        return EventTable(COLUMNS, [], refused, "string")
     check_columns(table.column_names, path, *wanted)
     needed = {name for attribute in target.attributes for name in top_names(attribute)} | set(wanted)
     table = _of_texts(table, needed, refused)
@@ -170,17 +170,15 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     if sources is not None:
         table = _from_nodes(table, path, sources, refused)
     unknown = _check_types(table.schema, path, target)
-    meant = meant_by(unknown, map(dotted, paths_of(table.schema, target.mark)))
+    meant = meant_by(unknown, map(dotted, attribute_paths(table.schema, target.mark)))
     table = table.select([name for name in table.column_names if fold(name) in needed])
-    rows = [Rows(batch, check_ids(batch), None) for batch in _sliced(_one_batch(table))]
+    whole = _one_batch(table)
+    columns = {ID: column_of(whole, ID), PACKED: whole.to_struct_array()}
+    batch = pa.RecordBatch.from_pydict(columns)
+    rows = list(read_frame([batch], Reading(COLUMNS, target.content)))
     if not table.num_rows:
         unknown, meant = (), {}
-    return EventTable(rows, refused, id_type, unknown, meant)
-
-
-def _sliced(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for begin in range(0, batch.num_rows, TOGETHER[COLUMNS]):
-        yield batch.slice(begin, TOGETHER[COLUMNS])
+    return EventTable(COLUMNS, rows, refused, id_type, unknown, meant)
 
 
 def read_columns(path: str) -> pa.Table:
@@ -274,54 +272,10 @@ def _texts(table: pa.Table, path: str) -> list[str]:
 
 def _check_types(schema: pa.Schema, path: str, target: Target) -> tuple[str, ...]:
     """Leave columns to Spark that filters name and that are of no usual type; list those that are missing."""
-    unknown = []
-    for attribute in target.attributes:
-        kind = _find(schema, attribute)
-        if kind is None:
-            unknown.append(dotted(attribute))
-        elif not _usual(kind):
-            raise UnsureError(f"{path}: {dotted(attribute)} is {kind}")
-    return tuple(sorted(unknown))
-
-
-def paths_of(fields: Iterable[pa.Field[Any]], mark: str, prefix: Attribute = ()) -> Iterator[Attribute]:
-    """List the attributes of a table, nested ones included."""
-    for each in fields:
-        path = below(prefix, each.name, mark)
-        yield path
-        if isinstance(each.type, pa.StructType):
-            yield from paths_of(each.type, mark, path)
-
-
-def _find(schema: pa.Schema, attribute: Attribute) -> pa.DataType | None:
-    kind: Any = schema
-    if attribute[0][:1] in (JOINED, EXACT_JOINED):
-        return _find_joined(list(schema), attribute[0][0], attribute)
-    for name in attribute:
-        fields = list(kind) if isinstance(kind, pa.Schema | pa.StructType) else []
-        if isinstance(kind, pa.MapType):
-            return kind
-        found = next((field for field in fields if same_name(name, field.name)), None)
-        if found is None:
-            return None
-        kind = found.type
-    return None if isinstance(kind, pa.Schema) else kind
-
-
-def _find_joined(
-    fields: Iterable[pa.Field[Any]], mark: str, attribute: Attribute, prefix: Attribute = ()
-) -> pa.DataType | None:
-    """Find the type of a name whose dots may be its own, or go into structs."""
-    for each in fields:
-        path = below(prefix, each.name, mark)
-        kind: pa.DataType = each.type
-        if path == attribute:
-            return kind
-        inside = attribute[0].startswith(f"{path[0]}.") and isinstance(kind, pa.StructType)
-        found = _find_joined(each.type, mark, attribute, path) if inside else None
-        if found is not None:
-            return found
-    return None
+    for attribute, found, _ in attribute_fields(schema, target):
+        if found is not None and not _usual(found.type):
+            raise UnsureError(f"{path}: {dotted(attribute)} is {found.type}")
+    return check_types(schema, path, target)
 
 
 def _usual(kind: pa.DataType) -> bool:
@@ -344,7 +298,7 @@ def read_documents(
     form = check_events(path, kind, content_type)
     folder = f"{as_spark(base_of(path))}/"
     written = check_type(content_type, kind)
-    records = kind.rows and form is Format.JSONL
+    records = kind.rows and form is not Format.CSV
     reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
     if form is None:
         read = list(read_files(file_rows(table_files(path), kind), reading))
@@ -361,9 +315,11 @@ def read_documents(
     id_type = "long" if whole or not tally[TEXTS] else "string"
     events = tuple(parsed_events(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
-    rows = list(read_rows(events, DOCUMENTS, content))
+    rows = list(read_frame(events, Reading(PARSED_BEFORE, content)))
     assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
-    return EventTable(rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events)
+    return EventTable(
+        PARSED_BEFORE, rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events
+    )
 
 
 def parsed_events(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:

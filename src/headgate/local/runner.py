@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from headgate.jobs.match import MatchTask
     from headgate.jobs.runner import Batches, Work
+    from headgate.local.match import LocalMatching
     from headgate.runtime.progress import Timing
     from headgate.tables.change_set import ChangeSet
 
@@ -274,3 +276,10 @@ class LocalRunner:
     def changing(self, paths: Iterable[str | None]) -> AbstractContextManager[ChangeSet]:
         """Have tables that are written take their places together after the block."""
         return changing(paths)
+
+    @contextmanager
+    def matching(self, asked: MatchTask) -> Iterator[LocalMatching]:
+        """Yield what the match job does here."""
+        from headgate.local.match import LocalMatching, whole
+
+        yield LocalMatching(asked, whole(asked.target, self.memory), self.memory)

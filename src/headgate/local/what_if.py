@@ -25,29 +25,31 @@ from headgate.backtest.effects import (
     workspace,
 )
 from headgate.backtest.trial import try_changes
-from headgate.contents.protocol import SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.contents.registry import kind_of
 from headgate.core.casts import to_timestamp
 from headgate.core.event import ID, TIME, read_object
 from headgate.core.machine import memory
+from headgate.core.omission import Omissions
 from headgate.core.values import fold, micros
 from headgate.errors import EventError
 from headgate.local.events import first_events, json_lines_of, read_columns, read_events
-from headgate.local.match import SHARE, matches_schema, named_matches
+from headgate.local.match import whole
+from headgate.local.runner import SHARE
 from headgate.runtime.progress import step
-from headgate.runtime.targets import opened
 from headgate.tables.change_set import changing
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.event_rows import read_events as event_rows
+from headgate.tables.frames.rows import as_rows
+from headgate.tables.frames.task import FrameTask
 from headgate.tables.lines import read_lines
-from headgate.tables.places import Format, UnsureError, check_input, is_table
+from headgate.tables.places import Format, check_input, is_table
 from headgate.tables.writing import write_table
 
 if TYPE_CHECKING:
     from headgate.backtest.trial import TrialResult
     from headgate.core.event import Event, Id
     from headgate.local.events import EventTable
-    from headgate.runtime.targets import Group, Target
     from headgate.tables.requests import Question
 
 
@@ -120,23 +122,22 @@ def _refused(tried: TrialResult, given: EventTable) -> pa.Table:
 def _compared(question: Question, tried: TrialResult, given: EventTable, room: int) -> pa.Table:
     """Match all events against both snapshots, and tell the difference."""
     wanted = wanted_ids(tried, ranked=question.top is not None)
-    schema = matches_schema(given.id_type, question.top, numbered=tried.numbered)
-    differ = Differ(schema, wanted)
-    both = [None if each is None else opened(_whole(each, room)) for each in (tried.before, tried.after)]
+    types = (given.id_type == "long", tried.numbered)
+    kinds = [pa.int64() if numbers else pa.string() for numbers in types]
+    differ = Differ(pa.schema(dict(zip((EVENT_ID, SUBSCRIPTION_ID), kinds, strict=True))), wanted)
+    both = [
+        None
+        if each is None
+        else FrameTask(
+            whole(each, room), each.content, given.form, tried.numbered, top=question.top, mark=each.mark
+        )
+        for each in (tried.before, tried.after)
+    ]
     found: list[pa.RecordBatch] = []
     for rows in given.rows if any(each is not None for each in both) else ():
-        before, after = (
-            () if each is None else named_matches(each, rows, schema, question.top, {}) for each in both
-        )
+        before, after = (() if task is None else as_rows(rows, task, Omissions()) for task in both)
         found += differ(before, after)
     return pa.Table.from_batches(found, differ.output)
-
-
-def _whole(target: Target, room: int) -> Group:
-    groups = target.groups(room)
-    if len(groups) > 1:
-        raise UnsureError(f"{target.title} is too large for one process")
-    return groups[0]
 
 
 def _sampled(path: str, content: str, given: EventTable) -> list[Event]:

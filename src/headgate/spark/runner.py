@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
     from pyspark.sql import SparkSession
 
+    from headgate.jobs.match import MatchTask
     from headgate.runtime.progress import Timing
+    from headgate.spark.jobs.match import SparkMatching
     from headgate.tables.change_set import ChangeSet
 
 _Value = TypeVar("_Value")
@@ -111,3 +113,9 @@ class SparkRunner:
     def changing(self, paths: Iterable[str | None]) -> AbstractContextManager[ChangeSet]:
         """Have tables that are written take their places together after the block."""
         return changing_together(self.session, paths)
+
+    def matching(self, asked: MatchTask) -> AbstractContextManager[SparkMatching]:
+        """Yield what the match job does here."""
+        from headgate.spark.jobs.match import matching
+
+        return matching(self.session, asked)

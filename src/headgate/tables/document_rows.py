@@ -19,7 +19,7 @@ from headgate.core.id_types import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.runtime.rows import why_broken
-from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS, is_record
+from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS, is_record, judged
 from headgate.tables.lines import BROKEN, VALUE
 from headgate.tables.packed import codec_of, unpack
 from headgate.tables.requests import type_of_file, type_of_name
@@ -27,7 +27,7 @@ from headgate.tables.requests import type_of_file, type_of_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from headgate.contents.kind import DocumentEvents, Kind
+    from headgate.contents.kind import Kind
     from headgate.core.event import Id
     from headgate.runtime.targets import Sources
     from headgate.tables.packed import Codec
@@ -258,7 +258,9 @@ def _name(path: str, folder: str) -> str:
 def _events(given: Sequence[_Given], reading: ReadSettings) -> pa.RecordBatch:
     """Parse what is parsed together: rows of events, of what is none, and the tally."""
     kind = kind_of(reading.content)
-    read = _parse([each.event for each in given], kind, reading.sources)
+    # Documents that come from a node of the graph, if there is one, are parsed.
+    judge = None if reading.sources is None else reading.sources.of_events
+    read = kind.read([each for each in judged([each.event for each in given], judge) if each is not None])
     rows: list[dict[str, Any]] = []
     tally = dict.fromkeys(TALLY, 0)
     for each, found in zip(given, read, strict=True):
@@ -273,20 +275,6 @@ def _events(given: Sequence[_Given], reading: ReadSettings) -> pa.RecordBatch:
             tally[WHOLE_TEXTS] += isinstance(event.id, str) and is_whole(event.id)
             rows.append(_row(event, each.event if reading.keep else None, kind))
     return pa.RecordBatch.from_pylist([*rows, tally], schema=READ)
-
-
-def _parse(
-    events: Sequence[Event | EventError], kind: Kind, sources: Sources | None
-) -> list[DocumentEvents | EventError]:
-    """Parse documents that come from a node of the graph, if there is one."""
-    found = list(events)
-    if sources is not None:
-        sound = [place for place, event in enumerate(events) if isinstance(event, Event)]
-        reasons = sources.of_events([event for event in events if isinstance(event, Event)])
-        for place, reason in zip(sound, reasons, strict=True):
-            if reason is not None:
-                found[place] = EventError(reason)
-    return kind.read(found)
 
 
 def _row(event: Event, given: Event | EventError | None, kind: Kind) -> dict[str, Any]:

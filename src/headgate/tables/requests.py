@@ -94,8 +94,8 @@ def are_documents(kind: Kind, form: Format | None, names: Callable[[], Iterable[
     """Tell whether events are read as documents, one by one: of several kinds, also if some are records.
 
     `form` is that of their table, None for files. Columns have types, which records keep if they stay
-    columns: so a table of CSV or Parquet with a column `datacontenttype` has documents only, and others
-    records only.
+    columns: so a table of CSV or Parquet without a column `datacontenttype` has records only. In CSV all
+    else is text: with that column, it has documents only.
     """
     if not kind.rows or form is None or form is Format.JSONL:
         return kind.documents

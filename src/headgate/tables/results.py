@@ -82,7 +82,7 @@ class Batch:
     seconds: float
     events: int
     spent: tuple[float, ...] = ()
-    """Seconds of the worker's CPU, for each of `worker.STAGES`."""
+    """Seconds of the worker's CPU, for each of `report.STAGES`."""
 
 
 def meant_by(unknown: Iterable[str], columns: Iterable[str]) -> dict[str, str]:

@@ -11,26 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.errors import TableError
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
     Column = pa.Array[Any] | pa.ChunkedArray[Any]
-
-
-STRANGE = (
-    "a text of the events has bytes that are not UTF-8: leave out such rows (is_valid_utf8), or mend them"
-)
-"""What workers say that get such texts in columns; jobs over tables in files then refuse the rows."""
-
-
-def check_texts(batch: pa.RecordBatch) -> None:
-    """Refuse a batch with texts that are not UTF-8."""
-    if not all(map(is_text, batch.columns)):
-        raise TableError(STRANGE)
 
 
 def is_text(column: Column) -> bool:

@@ -17,11 +17,11 @@ from headgate.service.delivery import feed as feeds
 from headgate.service.delivery.backlog import count_behind, count_blocks
 from headgate.service.delivery.hub import Hub
 from headgate.service.delivery.reading import read_log
-from headgate.service.delivery.reference import Model
 from headgate.service.storage.block import NONE, Block
 from headgate.service.storage.store import Store
 from headgate.service.tenant.names import Names
 from tests.seeds import examples
+from tests.service.delivery.reference import Model
 
 if TYPE_CHECKING:
     from headgate.service.delivery.feed import Feed

@@ -18,10 +18,10 @@ from headgate.core.versions.locating import located
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.graph import compile_graph
+from headgate.jobs.match import match_events
 from headgate.jobs.plan import plan_subscriptions
 from headgate.jobs.summary import refusals_of, summarise
 from headgate.local import backtest as local_backtest
-from headgate.local import match as local_match
 from headgate.local import what_if as local_what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
     from headgate.spark.session.session import Session
-    from headgate.tables.results import MatchResult
 
 Result = dict[str, Any]
 _T = TypeVar("_T")
@@ -143,15 +142,9 @@ def _compile(job: Job) -> Result:
 def _match(job: Job) -> Result:
     match = next(each for each in job.pipeline.matches if each.name == job.step.of)
 
-    def on_spark(session: Session) -> MatchResult:
-        from headgate.spark.jobs.match.match import match_events
-
-        return match_events(session, **match.arguments, quiet=job.quiet)
-
-    done = job.run(
+    done = job.run_on(
         [match.events, match.output, match.rejected],
-        lambda: local_match.match_events(**match.arguments, quiet=job.quiet),
-        on_spark,
+        lambda runner: match_events(runner, **match.arguments),
     )
     return as_plain(done)
 

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from headgate.contents.sharing import once
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
-from headgate.core.text.words import words
 from headgate.core.values import (
     EXACT_JOINED,
     JOINED,
@@ -27,7 +26,6 @@ from headgate.core.values import (
 )
 from headgate.errors import EventError
 from headgate.records.computed import (
-    LOWER,
     expression_of,
     is_computed,
     is_expression,
@@ -36,9 +34,6 @@ from headgate.records.computed import (
     sources,
 )
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
-from headgate.records.expressions.columns import Numbers, compute, compute_texts
-from headgate.records.expressions.texts import MAX_TEXT
-from headgate.records.expressions.types import BOOL, DOUBLE, INT, LONG
 from headgate.records.programs.leaves import float_key, float_keys
 
 if TYPE_CHECKING:
@@ -48,7 +43,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.core.values import Path
-    from headgate.records.expressions.expression import Expression
+    from headgate.records.expressions.columns import Numbers
 
 _NO_TEXTS = TextPool.build([])
 _SPLIT = "make it a struct, or give its entries columns of their own"
@@ -109,10 +104,14 @@ class BatchColumns:
 
     def _find(self, path: Path) -> Column:
         if is_expression(path):
-            return self._compute(path)
+            from headgate.records.events.computing import computed_batch
+
+            return computed_batch(self, path, self._known)
         if path[0] == PRESENT:
             return _truths(find_presence(self._batch, path[1:]))
         if is_computed(path):
+            from headgate.records.events.computing import computed
+
             return computed(path, self(path[1:]))
         array = self.array(path)
         return missing(self.count) if array is None else from_arrow(array)
@@ -145,61 +144,11 @@ class BatchColumns:
             start = np.zeros(size + 2, np.int64)
             small = Column(kind, np.zeros(size + 1, np.int64), code, given.texts, start, None)
             self._distinct[own] = small, np.where(given.code >= 0, given.code, np.int32(size))
+        from headgate.records.events.computing import computed, of_texts
+
         small, place = self._distinct[own]
-        made = self._of_texts(expression_of(path), small) if is_expression(path) else computed(path, small)
+        made = of_texts(expression_of(path), small) if is_expression(path) else computed(path, small)
         return made, place
-
-    def _compute(self, path: Path) -> Column:
-        """Evaluate an expression for all rows."""
-        found = expression_of(path)
-        if not found.attributes:
-            return from_values([found.of_values(())] * self.count)
-        arrays = [self.array(own) for own in found.attributes]
-        numbers = {}
-        for own, array in zip(found.attributes, arrays, strict=True):
-            if own not in self._known:
-                self._known[own] = None if array is None else self._numbers_of(own, array)
-            known = self._known[own]
-            if known is not None:
-                numbers[own] = known
-        made = compute(found.node, numbers) if numbers else None
-        if made is not None:
-            return _from_numbers(made, self.count)
-        if len(arrays) == 1 and arrays[0] is not None and arrow_kind(arrays[0].type) is Kind.STRING:
-            return self._of_texts(found, self(found.attributes[0]))
-        given = [[None] * self.count if array is None else python_values(array) for array in arrays]
-        return from_values(list(map(found.of_values, zip(*given, strict=True))))
-
-    def _numbers_of(self, path: Path, array: pa.Array[Any]) -> Numbers | None:
-        """Return a column of numbers as NumPy has it; None if it is none."""
-        kind = arrow_kind(array.type)
-        if kind is Kind.INT and pa.types.is_integer(array.type):
-            column = self(path)
-            return Numbers(column.number, column.kind == Kind.INT, LONG)
-        if kind is Kind.FLOAT and pa.types.is_floating(array.type):
-            values = np.asarray(array.cast(pa.float64()).fill_null(0.0), np.float64)
-            return Numbers(values, np.asarray(array.is_valid()), DOUBLE)
-        return None
-
-    @staticmethod
-    def _of_texts(expression: Expression, given: Column) -> Column:
-        """Compute an expression of one text, once for each distinct text."""
-        if (
-            given.texts.size
-            and len(given.texts.data) < MAX_TEXT // 2
-            and given.texts.data.max(initial=0) < 128
-        ):
-            made_texts = compute_texts(expression.node, given.texts.to_arrow())
-            if isinstance(made_texts, pa.Array):
-                return _recoded(given, made_texts)
-        made = [expression.of_values((text,)) for text in given.texts.texts()]
-        made.append(expression.of_values((None,)))
-        place = np.where(given.code >= 0, given.code, len(made) - 1)
-        column = from_values(made)
-        if column.elements is not None or column.decimals is not None:
-            return from_values([made[each] for each in place.tolist()])
-        start = np.zeros(len(place) + 1, np.int64)
-        return Column(column.kind[place], column.number[place], column.code[place], column.texts, start, None)
 
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
@@ -239,6 +188,8 @@ class EventColumns:
         if path[0] == PRESENT:
             return _truths(np.array([path[1:] in event for event in self._of(path)], np.bool_))
         if is_computed(path):
+            from headgate.records.events.computing import computed
+
             return computed(path, self(path[1:]))
         return from_values([event.get(path) for event in self._of(path)])
 
@@ -298,7 +249,7 @@ def _remedy(kind: Any) -> str | None:
 
 def missing(count: int) -> Column:
     """Make the column of an attribute that no event has."""
-    return _plain(np.zeros(count, np.uint8), np.zeros(count, np.int64))
+    return plain_column(np.zeros(count, np.uint8), np.zeros(count, np.int64))
 
 
 def from_values(values: Sequence[object]) -> Column:
@@ -350,9 +301,9 @@ def from_arrow(array: pa.Array[Any]) -> Column:
     if kind is Kind.DECIMAL:
         return _from_decimals(array, kinds)
     if kind in {Kind.NULL, Kind.OBJECT}:
-        return _plain(kinds, np.zeros(len(array), np.int64))
+        return plain_column(kinds, np.zeros(len(array), np.int64))
     try:
-        return _plain(kinds, _numbers(array, kind))
+        return plain_column(kinds, _numbers(array, kind))
     except pa.ArrowInvalid as error:
         raise EventError(f"a value of type {array.type} does not fit into 64 bits: {error}") from None
 
@@ -379,32 +330,6 @@ def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
         text = str(number) if column.kind[i] == Kind.INT else str(bool(number)).lower()
         code[i] = places.setdefault(text, len(places))
     return code, TextPool.build(places)
-
-
-def computed(path: Path, given: Column) -> Column:
-    """Make the column of a computed attribute from that of its source; each text is looked at once."""
-    code, pool = text_forms(given)
-    if path[0] == LOWER and code is given.code and _is_ascii(given):
-        lowered = _recoded(given, pc.call_function("ascii_lower", [given.texts.to_arrow()]))
-        kind = np.where(given.kind == Kind.STRING, given.kind, np.uint8(Kind.NULL))
-        start = np.zeros(len(code) + 1, np.int64)
-        return Column(kind, np.zeros(len(code), np.int64), lowered.code, lowered.texts, start, None)
-    there = code >= 0
-    made = [text.lower() if path[0] == LOWER else list(dict.fromkeys(words(text))) for text in pool.texts()]
-    column = from_values([*made, None])
-    place = np.where(there, code, len(made))
-    start = np.zeros(len(code) + 1, np.int64)
-    if column.elements is None:
-        return Column(
-            column.kind[place], np.zeros(len(code), np.int64), column.code[place], column.texts, start, None
-        )
-    lengths = np.diff(column.start)[place]
-    np.cumsum(lengths, out=start[1:])
-    inside = np.repeat(column.start[place] - start[:-1], lengths) + np.arange(start[-1])
-    elements = column.elements
-    own = _plain(elements.kind[inside], np.zeros(len(inside), np.int64))
-    own = own._replace(code=elements.code[inside], texts=elements.texts)
-    return _plain(column.kind[place], np.zeros(len(code), np.int64))._replace(start=start, elements=own)
 
 
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
@@ -468,34 +393,11 @@ def find_presence(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
 
 
 def _truths(values: NDArray[np.bool_]) -> Column:
-    return _plain(np.full(len(values), np.uint8(Kind.BOOL)), values.astype(np.int64))
+    return plain_column(np.full(len(values), np.uint8(Kind.BOOL)), values.astype(np.int64))
 
 
-def _is_ascii(given: Column) -> bool:
-    """Tell whether a column has texts, all of ASCII, and not too much of them."""
-    return 0 < len(given.texts.data) < MAX_TEXT // 2 and given.texts.data.max() < 128
-
-
-def _recoded(given: Column, texts: pa.Array[Any]) -> Column:
-    """Put other texts in the place of those of a column, each once."""
-    coded = texts.dictionary_encode()
-    place = np.asarray(coded.indices, np.int32)
-    code = np.where(given.code >= 0, place[given.code], np.int32(-1)).astype(np.int32)
-    return given._replace(code=code, texts=TextPool.from_arrow(coded.dictionary))
-
-
-def _from_numbers(made: Numbers, count: int) -> Column:
-    """Make a column of what was computed in NumPy."""
-    kind = {INT: Kind.INT, LONG: Kind.INT, DOUBLE: Kind.FLOAT, BOOL: Kind.BOOL}[made.type]
-    values, there = (
-        each if isinstance(each, np.ndarray) and each.shape == (count,) else np.broadcast_to(each, count)
-        for each in (made.values, made.there)
-    )
-    number = float_keys(values.astype(np.float64)) if kind is Kind.FLOAT else values.astype(np.int64)
-    return _plain(np.where(there, np.uint8(kind), np.uint8(Kind.NULL)), number)
-
-
-def _plain(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:
+def plain_column(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:
+    """Make a column of numbers."""
     count = len(kind)
     return Column(kind, number, np.full(count, -1, np.int32), _NO_TEXTS, np.zeros(count + 1, np.int64), None)
 
@@ -526,7 +428,7 @@ def _from_decimals(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     rows = np.flatnonzero(kinds)
     found = widened(array.drop_null() if len(rows) < len(kinds) else array)
     numbers[rows] = decimal_keys(found)
-    return _plain(kinds, numbers)._replace(decimals=Decimals(rows, found))
+    return plain_column(kinds, numbers)._replace(decimals=Decimals(rows, found))
 
 
 def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:

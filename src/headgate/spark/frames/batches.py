@@ -33,7 +33,7 @@ from headgate.spark.frames.match import EventFrame
 from headgate.stream.changes import open_changes
 from headgate.stream.settings import NATS, PARQUET
 from headgate.tables.event_rows import REASON, ROW
-from headgate.tables.frames.rows import ROWS
+from headgate.tables.frames.task import ROWS
 from headgate.tables.places import check_here
 
 if TYPE_CHECKING:

@@ -18,8 +18,10 @@ from headgate.errors import TableError
 from headgate.spark.tables.comparing import check_types, is_comparable
 from headgate.spark.tables.groups import mapped
 from headgate.spark.tables.tables import column
-from headgate.tables.event_rows import PACKED, REASON, ROW
-from headgate.tables.frames.rows import KEPT, FrameTask, refused_frame
+from headgate.tables.event_rows import COLUMNS, DOCUMENTS, PACKED, REASON, ROW
+from headgate.tables.frames.reading import KEPT
+from headgate.tables.frames.rows import refused_frame
+from headgate.tables.frames.task import FrameTask
 from headgate.tables.places import no_column
 from headgate.tables.requests import check_type
 
@@ -77,9 +79,9 @@ class GivenEvents:
     table: DataFrame
     columns: EventColumns
     target: Target
-    documents: bool
-    """Whether rows hold documents; else their columns are attributes."""
-    form: str | None
+    form: str
+    """Whether rows hold documents, or their columns are attributes; of several kinds, a row may be either."""
+    content_type: str | None
     """The format of documents that name none."""
 
     @classmethod
@@ -88,11 +90,16 @@ class GivenEvents:
         check_frame(events, WHAT)
         kind = kind_of(target.content)
         named = fold(columns.content_type) in map(fold, events.columns)
-        # Columns are all records, or all documents.
         documents = kind.documents and (not kind.rows or named or form is not None)
         if form is not None and not kind.documents:
             raise TableError(f"format is {form!r}, and events of {kind.title} have none: leave it out")
-        return cls(events, columns, target, documents, None if form is None else check_type(form, kind))
+        content_type = None if form is None else check_type(form, kind)
+        return cls(events, columns, target, DOCUMENTS if documents else COLUMNS, content_type)
+
+    @property
+    def documents(self) -> bool:
+        """Tell whether rows hold documents, though some may be records."""
+        return self.form == DOCUMENTS
 
     @property
     def id_type(self) -> DataType:
@@ -107,14 +114,23 @@ class GivenEvents:
 
     def rows(self, kept: Iterable[str], *, live: bool = False) -> DataFrame:
         """Return what workers get; filters that are `live` may come to look at anything."""
-        return packed(self.table, self.target, self.columns, kept, documents=self.documents, live=live)
+        return packed(self.table, self.target, self.columns, kept, form=self.form, live=live)
 
     def task(
         self, group: Openable | Version, sources: Sources | VersionSources | None, top: Top | None = None
     ) -> FrameTask:
         """Say what workers do; `sources` is where events may enter a graph."""
         target = self.target
-        return FrameTask(group, target.content, self.documents, target.numbered, self.form, sources, top)
+        return FrameTask(
+            group,
+            target.content,
+            self.form,
+            target.numbered,
+            self.content_type,
+            sources,
+            top,
+            mark=target.mark,
+        )
 
     def schema(self, told: Sequence[tuple[str, DataType]], kept: Iterable[str]) -> StructType:
         """Return the columns of a result: the event's id, what is told of it, and what is kept."""
@@ -163,8 +179,9 @@ def packed(
     columns: EventColumns,
     kept: Iterable[str],
     *,
-    documents: bool,
+    form: str,
     live: bool = False,
+    title: str = WHAT,
 ) -> DataFrame:
     """Select what workers get: the id, what filters look at, and what is kept of an event.
 
@@ -175,16 +192,23 @@ def packed(
     kind_of_id(table, identity)
     wanted = [column(name) for name in kept]
     rest = [sf.struct(*wanted).alias(KEPT)] if wanted else []
-    if documents:
+    if form == DOCUMENTS:
         rest += _document(table, columns, target)
-    else:
-        rest.append(_record(table, identity, columns, target, live=live))
+    if form == COLUMNS or kind_of(target.content).rows:
+        rest.append(_record(table, identity, columns, target, title, live=live))
     return table.select(column(identity).alias(ID), *rest)
 
 
-def _record(table: DataFrame, identity: str, columns: EventColumns, target: Target, *, live: bool) -> Column:
+def needed(target: Target) -> set[str]:
+    """Name the columns that filters look at, folded."""
+    return {name for path in target.attributes for name in top_names(path)}
+
+
+def _record(
+    table: DataFrame, identity: str, columns: EventColumns, target: Target, title: str, *, live: bool
+) -> Column:
     """Pack the columns that filters name; the id and the source have these names, too."""
-    wanted = {name for path in target.attributes for name in top_names(path)}
+    wanted = needed(target)
     if live:
         wanted = {ID, *map(fold, table.columns)}
         seen = {field.name: comparable(column(field.name), field.dataType) for field in table.schema}
@@ -203,7 +227,7 @@ def _record(table: DataFrame, identity: str, columns: EventColumns, target: Targ
         kind_of_id(table, source)
         fields = {name: value for name, value in fields.items() if fold(name) != SOURCE}
         fields[SOURCE] = column(source)
-    check_types(table, WHAT, target)
+    check_types(table, title, target)
     if not fields:
         # A struct has at least one field.
         fields[ID] = column(identity)

@@ -36,15 +36,8 @@ from headgate.spark.frames.writing import Answered, answered
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.tables.event_rows import KEY, REASON, ROW
-from headgate.tables.frames.rows import (
-    ARRAYS,
-    MATCHES,
-    ROWS,
-    SHAPES,
-    VALUE,
-    both_frame,
-    match_frame,
-)
+from headgate.tables.frames.rows import MATCHES, VALUE, both_frame, match_frame
+from headgate.tables.frames.task import ARRAYS, ROWS, SHAPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +48,7 @@ if TYPE_CHECKING:
 
     from headgate.runtime.snapshots import Version
     from headgate.runtime.targets import Group, Target
-    from headgate.tables.frames.rows import FrameTask
+    from headgate.tables.frames.task import FrameTask
 
 
 def match(

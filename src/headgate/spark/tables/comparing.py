@@ -1,13 +1,13 @@
-"""Which columns of a table filters can compare, by their types."""
+"""Which columns of a DataFrame filters can compare, by their types."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
-    DataType,
     DateType,
     DecimalType,
     DoubleType,
@@ -21,16 +21,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from headgate.core.values import EXACT_JOINED, JOINED, below, dotted, same_name
-from headgate.errors import TableError
+from headgate.tables import comparing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
 
-    from headgate.core.values import Path
     from headgate.runtime.targets import Target
 
-_COMPARABLE = (
+_PLAIN = (
     BooleanType,
     DateType,
     DecimalType,
@@ -39,59 +38,34 @@ _COMPARABLE = (
     IntegralType,
     NullType,
     StringType,
-    StructType,
     TimestampNTZType,
     TimestampType,
 )
 
 
 def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
-    """Refuse columns that filters compare and cannot: they would never match, and nobody would know.
-
-    Returns the attributes that filters name and the table lacks.
-    """
-    unknown = []
-    for attribute in target.attributes:
-        kind = _find(table.schema, attribute, path)
-        if kind is None:
-            unknown.append(dotted(attribute))
-        elif attribute in target.compared and not is_comparable(kind):
-            what = f"{path}: {dotted(attribute)} is {kind.simpleString()}, which filters cannot compare"
-            raise TableError(f"{what}: cast it to a type that filters know")
-    return tuple(sorted(unknown))
-
-
-def _find(kind: DataType, attribute: Path, path: str) -> DataType | None:
-    """Find the type of an attribute, through nested structs; into maps Spark would go, and filters cannot."""
-    if attribute[0][:1] in (JOINED, EXACT_JOINED):
-        return _find_joined(kind, attribute[0][0], attribute)
-    for place, name in enumerate(attribute):
-        if isinstance(kind, MapType):
-            what = f"{path}: {dotted(attribute[:place])} is {kind.simpleString()}"
-            raise TableError(f"{what}, which {dotted(attribute)} cannot go into: make it a struct")
-        fields = kind.fields if isinstance(kind, StructType) else []
-        found = next((field for field in fields if same_name(name, field.name)), None)
-        if found is None:
-            return None
-        kind = found.dataType
-    return kind
-
-
-def _find_joined(kind: DataType, mark: str, attribute: Path, prefix: Path = ()) -> DataType | None:
-    """Find the type of a name whose dots may be its own, or go into structs."""
-    for field in kind.fields if isinstance(kind, StructType) else []:
-        path = below(prefix, field.name, mark)
-        if path == attribute:
-            return field.dataType
-        inside = attribute[0].startswith(f"{path[0]}.")
-        found = _find_joined(field.dataType, mark, attribute, path) if inside else None
-        if found is not None:
-            return found
-    return None
+    """Refuse columns that filters compare and cannot; returns the attributes that the table lacks."""
+    return comparing.check_types(_fields(table.schema), path, target)
 
 
 def is_comparable(kind: DataType) -> bool:
-    """Tell whether filters can see values of a type; an object is one, and never equal to anything."""
+    """Tell whether filters can see values of a type."""
+    return comparing.is_comparable(_arrow(kind))
+
+
+def _fields(struct: StructType) -> list[pa.Field[pa.DataType]]:
+    """Return columns with types that are compared as their own are, and what those are called."""
+    return [
+        pa.field(each.name, _arrow(each.dataType), metadata={comparing.CALLED: each.dataType.simpleString()})
+        for each in struct
+    ]
+
+
+def _arrow(kind: DataType) -> pa.DataType:
+    if isinstance(kind, StructType):
+        return pa.struct(_fields(kind))
     if isinstance(kind, ArrayType):
-        return is_comparable(kind.elementType)
-    return isinstance(kind, _COMPARABLE)
+        return pa.list_(_arrow(kind.elementType))
+    if isinstance(kind, MapType):
+        return pa.map_(pa.string(), _arrow(kind.valueType))
+    return pa.null() if isinstance(kind, _PLAIN) else pa.binary()

@@ -5,7 +5,7 @@ The same for every job. Documents, in rows of a table or in files, are parsed by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -64,7 +64,7 @@ from headgate.tables.places import Format, as_spark, base_of, is_remote, table_f
 from headgate.tables.requests import check_events, check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
@@ -96,21 +96,6 @@ class CheckedEvents:
             self.cached.unpersist()
 
 
-@dataclass(frozen=True)
-class EventTable:
-    """A table of events that was judged, and what workers get of it."""
-
-    judged: CheckedEvents
-    rows: DataFrame
-    form: str
-    """How they get it: one of the forms of `event_rows`."""
-    unknown: tuple[str, ...] = ()
-    """Attributes that filters name and the table lacks."""
-    meant: Mapping[str, str] = field(default_factory=dict)
-    """Columns that were likeliest meant by them."""
-    feeds: Feeds | None = None
-
-
 def judge(
     session: SparkSession,
     path: str,
@@ -119,11 +104,13 @@ def judge(
     *,
     texts: Collection[str] | None = (),
     mark: str = "",
+    placed: bool = True,
 ) -> CheckedEvents:
     """Tell the events of a table from rows that are none. No shuffle.
 
     With `sources`, those that do not come from a node of the graph are refused, too. `texts` names columns of
     Parquet whose bytes may be no UTF-8, and are looked at; None is all. Other formats are looked at anyway.
+    Unless `placed`, workers are left to find where events in columns come from.
     """
     if form is Format.JSONL:
         return _judge_lines(session, path, sources, mark)
@@ -133,7 +120,7 @@ def judge(
     table = read_columns(session, path, form, texts=(ID, SOURCE))
     check_columns(table, path, ID, SOURCE)
     judged = _judge_columns(table, path, form, texts)
-    return _judge_sources(judged, path, sources) if table.columns else judged
+    return _judge_sources(judged, path, sources) if table.columns and placed else judged
 
 
 def read_json_lines(session: SparkSession, path: str) -> DataFrame:
@@ -158,7 +145,9 @@ def _judge_lines(session: SparkSession, path: str, sources: Sources | None, mark
 def _judge_columns(table: DataFrame, path: str, form: Format, texts: Collection[str] | None) -> CheckedEvents:
     if not table.columns:
         none = _none_refused(table.sparkSession)
-        return CheckedEvents(table.select(sf.lit("").alias(ID)).limit(0), none, 0, 0, "string")
+        return CheckedEvents(
+            table.select(sf.lit("").alias(ID), sf.lit("").alias(SOURCE)).limit(0), none, 0, 0, "string"
+        )
     check_columns(table, path, ID)
     names = [name for name in table.columns if name != BROKEN]
     name = next(name for name in names if fold(name) == ID)
@@ -280,7 +269,7 @@ def judge_documents(
     """
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
-    records = kind.rows and form is Format.JSONL
+    records = kind.rows and form is not Format.CSV
     reading = ReadSettings(content, check_type(content_type, kind), sources, keep, _folder(path), records)
     given = read_files(session, path, kind) if form is None else _rows(session, path)
     work = partial(read_documents if form is None else read_rows, reading=reading)

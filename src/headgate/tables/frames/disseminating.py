@@ -19,15 +19,16 @@ from headgate.engine.planned.carried_plan import CarriedPlan, LevelCounts
 from headgate.errors import EventError
 from headgate.runtime.targets import in_memory, opened_as
 from headgate.tables.frames.explaining import events_of
-from headgate.tables.frames.rows import PORTION, kept_columns, read_frame
+from headgate.tables.frames.reading import read_frame
+from headgate.tables.frames.rows import PORTION, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from headgate.core.event import Event
     from headgate.engine.planned.carried_plan import Given
-    from headgate.tables.frames.rows import FrameTask
-    from headgate.tables.frames.rows import Given as Events
+    from headgate.tables.frames.reading import Given as Events
+    from headgate.tables.frames.task import FrameTask
 
 _LOG = logging.getLogger("headgate")
 LEVEL, RESULT = "level", "result"
@@ -58,15 +59,15 @@ def disseminate_frame(
 ) -> Iterator[pa.RecordBatch]:
     """Give each view its result for each event: a row for each that gives something."""
     plan = opened_plan(place)
-    for batch, events in read_frame(batches, task):
+    for events in read_frame(batches, task):
         rows: list[tuple[int, Given]] = []
         for number, event in enumerate(events_of(events)):
             rows += [(number, each) for each in _delivered(plan, event) or ()]
             if len(rows) >= PORTION:
-                yield _written(plan, batch, events, rows, task)
+                yield _written(plan, events, rows, task)
                 rows = []
         if rows:
-            yield _written(plan, batch, events, rows, task)
+            yield _written(plan, events, rows, task)
 
 
 def count_levels_frame(
@@ -74,7 +75,7 @@ def count_levels_frame(
 ) -> Iterator[pa.RecordBatch]:
     """Count what each level reads: results, and their bytes. Level 0 is the publisher, which reads events."""
     plan = opened_plan(place)
-    for _, events in read_frame(batches, task):
+    for events in read_frame(batches, task):
         counts = LevelCounts(plan.depth)
         given = [_delivered(plan, event, counts) for event in events_of(events)]
         refused = len(events.refused) + given.count(None)
@@ -102,7 +103,7 @@ def _delivered(plan: CarriedPlan, event: Event, counts: LevelCounts | None = Non
 
 
 def _written(
-    plan: CarriedPlan, batch: pa.RecordBatch, events: Events, rows: list[tuple[int, Given]], task: FrameTask
+    plan: CarriedPlan, events: Events, rows: list[tuple[int, Given]], task: FrameTask
 ) -> pa.RecordBatch:
     at = pa.array([number for number, _ in rows], pa.int64())
     views = [plan.ids[each.view] for _, each in rows]
@@ -113,6 +114,6 @@ def _written(
             SUBSCRIPTION_ID: pa.array(views, pa.int64() if task.numbered else pa.string()),
             LEVEL: pa.array([each.level for _, each in rows], pa.int32()),
             RESULT: pa.array(texts, pa.string()),
-            **kept_columns(batch, pa.array(events.rows).take(at), task),
+            **kept_columns(events, pa.array(events.rows).take(at), task),
         }
     )

@@ -13,13 +13,15 @@ from headgate.engine.answers import visible
 from headgate.errors import HeadgateError
 from headgate.runtime.explaining import Explainer
 from headgate.runtime.targets import in_memory, opened_as
-from headgate.tables.frames.rows import kept_columns, read_frame
+from headgate.tables.frames.reading import read_frame
+from headgate.tables.frames.rows import kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from headgate.core.event import Id
-    from headgate.tables.frames.rows import FrameTask, Given
+    from headgate.tables.frames.reading import Given
+    from headgate.tables.frames.task import FrameTask
 
 MATCHED, EXPLANATION = "matched", "explanation"
 
@@ -37,14 +39,14 @@ def explain_frame(
 ) -> Iterator[pa.RecordBatch]:
     """Explain a subscription for each event; rows that are none are passed over."""
     explainer = _opened(asked)
-    for batch, given in read_frame(batches, task):
+    for given in read_frame(batches, task):
         told = [_told(explainer, event) for event in events_of(given)]
         yield pa.RecordBatch.from_pydict(
             {
                 EVENT_ID: given.ids,
                 MATCHED: pa.array([matched for matched, _ in told], pa.bool_()),
                 EXPLANATION: pa.array([text for _, text in told], pa.string()),
-                **kept_columns(batch, pa.array(given.rows), task),
+                **kept_columns(given, pa.array(given.rows), task),
             }
         )
 

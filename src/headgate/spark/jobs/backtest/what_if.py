@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.backtest.changes import Row, in_order
@@ -26,8 +27,7 @@ from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.event import ID
 from headgate.runtime.progress import step
 from headgate.spark.jobs.backtest.what_if_cost import days_of, sampled
-from headgate.spark.jobs.match.reading import read_table
-from headgate.spark.jobs.match.worker import Task, match_rows
+from headgate.spark.jobs.events import read_table
 from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
@@ -35,17 +35,18 @@ from headgate.spark.session.settings import in_own_session
 from headgate.spark.tables.differences import Differences, refused_rows
 from headgate.spark.tables.elsewhere import changing_together
 from headgate.spark.tables.tables import read_lines, to_frame, write_table
+from headgate.tables.frames.rows import match_frame
+from headgate.tables.frames.task import FrameTask
 from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from headgate.backtest.trial import TrialResult
     from headgate.runtime.targets import Target
-    from headgate.spark.tables.events import EventTable
+    from headgate.spark.jobs.events import EventTable
     from headgate.tables.requests import Question
 
 
@@ -121,8 +122,8 @@ def read_rows(session: SparkSession, path: str) -> list[Row]:
 class _Both(NamedTuple):
     """Two snapshots to be compared; None is one without subscriptions."""
 
-    before: Task | None
-    after: Task | None
+    before: FrameTask | None
+    after: FrameTask | None
     differ: Differ
 
 
@@ -130,7 +131,7 @@ def _compare(batches: Iterable[pa.RecordBatch], both: _Both) -> Iterator[pa.Reco
     """Match events against both snapshots and tell the difference, batch by batch."""
     for batch in batches:
         before, after = (
-            () if task is None else match_rows([batch], task) for task in (both.before, both.after)
+            () if task is None else match_frame([batch], task) for task in (both.before, both.after)
         )
         yield from both.differ(before, after)
 
@@ -140,22 +141,17 @@ def _compared(
     session: SparkSession, question: Question, tried: TrialResult, given: EventTable
 ) -> Iterator[Differences]:
     """Yield what differs, to be asked more than once."""
-    subscription_type = "long" if tried.numbered else "string"
-    event_type = given.judged.id_type
 
-    def task(target: Target) -> Task:
-        groups = target.groups(worker_memory(session))
-        return Task(
-            groups[0],
-            target.content,
-            given.form,
-            event_type,
-            subscription_type,
-            mark=target.mark,
-            top=question.top,
+    def task(target: Target) -> FrameTask:
+        group = target.groups(worker_memory(session))[0]
+        return FrameTask(
+            group, target.content, given.form, tried.numbered, top=question.top, mark=target.mark
         )
 
-    differ = Differ(task(tried.whole).output, wanted_ids(tried, ranked=question.top is not None))
+    types = (given.judged.id_type == "long", tried.numbered)
+    kinds = [pa.int64() if numbers else pa.string() for numbers in types]
+    matches = pa.schema(dict(zip((EVENT_ID, SUBSCRIPTION_ID), kinds, strict=True)))
+    differ = Differ(matches, wanted_ids(tried, ranked=question.top is not None))
     before, after = (None if each is None else task(each) for each in (tried.before, tried.after))
     if before is None and after is None:
         rows = session.createDataFrame([], from_arrow_schema(differ.output))

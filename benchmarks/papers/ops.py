@@ -18,15 +18,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from benchmarks.papers.published import Lineage, PublishedGraph, demand
 from headgate.errors import SubscriptionError
-from headgate.papers.published import Lineage, PublishedGraph, demand
 from headgate.rdf.language.model import is_variable
 from headgate.rdf.reference import SPARQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.papers.published import Demand
+    from benchmarks.papers.published import Demand
     from headgate.rdf.language.model import Edge, Graph, Options, Pattern, Term
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 

@@ -1,12 +1,12 @@
-"""Print statistics of the workloads: python -m headgate.workloads --help."""
+"""Print statistics of the workloads: python -m benchmarks.workloads --help."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
+from benchmarks.workload_statistics import measure
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
-from headgate.workloads.statistics import measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ _EXCHANGE, _RANKING, _RDF, _XMARK = "exchange", "ranking", "rdf", "xmark"
 
 def main() -> None:
     """Measure the workloads that are named, and print a table of them."""
-    parser = ArgumentParser(prog="python -m headgate.workloads", description="Statistics of workloads.")
+    parser = ArgumentParser(prog="python -m benchmarks.workloads", description="Statistics of workloads.")
     parser.add_argument(
         "names",
         nargs="*",
@@ -58,14 +58,14 @@ def main() -> None:
 
 
 def _print_exchange(events: int, seed: int) -> None:
-    from headgate.workloads.graphs.exchange import Exchange
-    from headgate.workloads.statistics import (
+    from benchmarks.workload_statistics import (
         PAPER_SCALES,
         PAPER_SELECTIVITIES,
         PAPER_SHAPE,
         measure_reach,
         measure_shape,
     )
+    from headgate.workloads.graphs.exchange import Exchange
 
     _print({"paper": PAPER_SHAPE, "here": measure_shape(Exchange(), seed)}, 30)
     tables = {
@@ -82,8 +82,8 @@ def _print_exchange(events: int, seed: int) -> None:
 
 
 def _print_ranking(boxes: int, events: int, seed: int) -> None:
+    from benchmarks.workload_statistics import measure_boxes
     from headgate.workloads.ranking import Ranking, RankingWorkload, Sparse
-    from headgate.workloads.statistics import measure_boxes
 
     chosen: dict[str, RankingWorkload] = {f"d = {d}": Ranking(d) for d in (1, 2, 4, 8)}
     chosen |= {"500": Sparse(), "500, a fifth": Sparse(presence=0.2)}
@@ -91,9 +91,9 @@ def _print_ranking(boxes: int, events: int, seed: int) -> None:
 
 
 def _print_rdf(filters: int, events: int, seed: int) -> None:
+    from benchmarks.workload_statistics import measure_rdf
     from headgate.workloads.rdf.stars import Stars
     from headgate.workloads.rdf.triples import Paper
-    from headgate.workloads.statistics import measure_rdf
 
     chosen: dict[str, RdfWorkload] = {
         "paper": Paper(),
@@ -105,7 +105,7 @@ def _print_rdf(filters: int, events: int, seed: int) -> None:
 
 
 def _print_xmark(views: int, events: int, seed: int) -> None:
-    from headgate.workloads.statistics import PAPER_VIEWS, measure_xml
+    from benchmarks.workload_statistics import PAPER_VIEWS, measure_xml
     from headgate.workloads.xml.xmark import WAN, XMark
 
     some = max(1, views * 3 // 10)

@@ -1,0 +1,191 @@
+"""The match job: a table of events to a table of matches, and a table of the events that were refused.
+
+events -> judge -> rejected, types of the ids
+       -> match (in parallel, against the mapped snapshot) -> matches
+       -> the best k of each event on some shards -> merge -> the best k of each event
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.results import RESULT_COLUMNS
+from headgate.jobs.runner import job
+from headgate.runtime.questions import RANK, SCORE
+from headgate.runtime.statistics import add_statistics, unpack_statistics, with_all
+from headgate.runtime.targets import open_target
+from headgate.tables.event_rows import KEY, REASON, ROW
+from headgate.tables.frames.rows import VALUE, match_types
+from headgate.tables.places import local
+from headgate.tables.requests import check_match
+from headgate.tables.results import MatchResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headgate.contents.kind import Feeds
+    from headgate.core.ids import Ids
+    from headgate.core.omission import Omission
+    from headgate.jobs.runner import Runner
+    from headgate.runtime.questions import Top
+    from headgate.runtime.targets import Target
+    from headgate.tables.frames.report import Report
+    from headgate.tables.frames.task import FrameTask
+
+
+class MatchTask(NamedTuple):
+    """What is asked, and of what."""
+
+    target: Target
+    top: Top | None
+    results: int | None
+    content_type: str | None
+    counts: bool
+    """Whether statistics of the subscriptions are wanted."""
+
+
+class FoundMatches(NamedTuple):
+    """What was found; the matches are written."""
+
+    events: int
+    matches: int
+    rejected: int
+    reports: list[Report]
+
+
+class EventsRead(Protocol):
+    """What is known of a table of events beside its rows."""
+
+    @property
+    def unknown(self) -> tuple[str, ...]: ...
+    @property
+    def meant(self) -> Mapping[str, str]: ...
+    @property
+    def feeds(self) -> Feeds | None: ...
+
+
+class Matching(Protocol):
+    """What a runner does of this job in its own way: it reads events, and writes what becomes of them."""
+
+    def read(self, events: str) -> None:
+        """Read a table of events, or make it ready for workers."""
+
+    def match(self, output: str) -> FoundMatches:
+        """Match the events, and write the matches."""
+
+    @property
+    def given(self) -> EventsRead | None:
+        """Return what is known of the events; None if they were read and matched in one pass."""
+
+    def write_tuples(self, output: str) -> None:
+        """Write what patterns over XML return."""
+
+    def write_refused(self, told: pa.Table, output: str) -> None:
+        """Write the rows that are no events, and others with the same columns after them."""
+
+    def ids(self) -> Iterable[Ids]:
+        """List the ids of the subscriptions."""
+
+
+@job
+def match_events(
+    runner: Runner,
+    snapshot: str,
+    events: str,
+    output: str,
+    *,
+    rejected: str,
+    graph: bool | None = None,
+    top: Top | None = None,
+    content_type: str | None = None,
+    tuples: str | None = None,
+    stats: str | None = None,
+    results: int | None = None,
+) -> MatchResult:
+    """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
+
+    With `top`, only the best of each event, with the columns score and rank. With `results`, the columns
+    results and complete: what each match gives, in so many rows at most.
+
+    Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
+    of the snapshot's graph. A filter that is too expensive for an event is left out of it, and is a row of
+    `rejected` with the event's id, the subscription's and the reason. A snapshot that has a graph is matched
+    with it; `graph` can only insist.
+
+    Against patterns over RDF or XML, events are documents: rows of a table, or files. `content_type` is that
+    of rows that name none, and of files whatever their names. What patterns over XML return goes to the table
+    `tuples`, if one is named. Statistics of the subscriptions are added to the file `stats`, if one is named.
+    """
+    more = {"content_type": content_type, "tuples": tuples, "stats": stats}
+    check_match(snapshot, events, output, rejected=rejected, results=results, **more)
+    target = open_target(snapshot, graph=graph, top=top)
+    begun = time.time()
+    asked = MatchTask(target, top, results, content_type, counts=stats is not None)
+    with (
+        runner.changing([output, rejected, tuples, stats]) as changes,
+        runner.matching(asked) as matching,
+    ):
+        with runner.step("reading events") as reading:
+            matching.read(events)
+        with runner.step("matching") as working:
+            found = matching.match(changes.staged(output))
+            if tuples is not None:
+                with runner.step("writing tuples"):
+                    matching.write_tuples(changes.staged(tuples))
+            left_out = list(dict.fromkeys(each for report in found.reports for each in report.left_out))
+            matching.write_refused(_told(left_out), changes.staged(rejected))
+            if stats is not None:
+                packed = [report.statistics for report in found.reports if report.statistics is not None]
+                counted = with_all(unpack_statistics(packed), matching.ids(), found.events)
+                to = Path(changes.staged(stats))
+                add_statistics(local(stats), counted, found.events, begun, to=to, held=changes.held)
+    given = matching.given
+    batches = sorted(
+        (each for report in found.reports for each in report.batches), key=lambda each: each.start
+    )
+    return MatchResult(
+        events=found.events,
+        rejected=found.rejected,
+        matches=found.matches,
+        unknown_attributes=() if given is None else given.unknown,
+        meant={} if given is None else given.meant,
+        survey_seconds=reading.seconds,
+        match_seconds=working.seconds,
+        batches=tuple(batches),
+        feeds=None if given is None else given.feeds,
+        shards=len(target.shards),
+        met=sum(report.met for report in found.reports),
+        left_out=len(left_out),
+    )
+
+
+def _told(left_out: list[Omission]) -> pa.Table:
+    """Write filters that were left out as rows of the rejected table: the event and the subscription."""
+    rows = [
+        json.dumps({"id": event, "subscription": subscription}, ensure_ascii=False)
+        for event, subscription, _ in left_out
+    ]
+    columns = [pa.array(rows, pa.string()), pa.array([each.reason for each in left_out], pa.string())]
+    return pa.table(columns, names=[ROW, REASON])
+
+
+_ORDER = (SUBSCRIPTION_ID, VALUE, RANK, *RESULT_COLUMNS)
+
+
+def columns_of(task: FrameTask) -> dict[str, str]:
+    """Say in which order the columns of answers stand in a table of matches, and how they are called."""
+    types = match_types(task)
+    called = {name: SCORE if name == VALUE else name for name in _ORDER if name in types}
+    return {EVENT_ID: EVENT_ID, **called, **({KEY: KEY} if task.keyed else {})}
+
+
+def matches_schema(task: FrameTask, id_type: str) -> pa.Schema:
+    """Return the columns of a table of matches; ids of events are `long` or `string`."""
+    types = {**match_types(task), EVENT_ID: pa.int64() if id_type == "long" else pa.string(), KEY: pa.int64()}
+    return pa.schema({called: types[name] for name, called in columns_of(task).items()})

@@ -1,0 +1,55 @@
+"""What workers must know to read events and to match them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headgate.runtime.snapshots import Version, engines_at
+from headgate.runtime.targets import opened
+
+if TYPE_CHECKING:
+    from headgate.runtime.engines import ShardEngines
+    from headgate.runtime.questions import Top
+    from headgate.runtime.snapshots import VersionSources
+    from headgate.runtime.targets import Openable, Sources
+
+ROWS, ARRAYS = SHAPES = ("rows", "arrays")
+"""One row a match, or one row an event with all of its matches."""
+
+
+class FrameTask(NamedTuple):
+    """What workers must know."""
+
+    group: Openable | Version
+    content: str
+    form: str
+    """How events come: one of the forms of `reading`."""
+    numbered: bool
+    """Whether ids of subscriptions are whole numbers."""
+    content_type: str | None = None
+    """The format of documents that name none."""
+    sources: Sources | VersionSources | None = None
+    """Where events may enter a graph, if there is one."""
+    top: Top | None = None
+    shape: str = ROWS
+    keyed: bool = False
+    """Whether events come with a number of their own, which goes with their matches."""
+    exceeded: bool = False
+    """Whether filters that are too expensive for an event are told among refused rows."""
+    tells: bool = True
+    """Whether rows that are no events are told: of several groups of shards, by one."""
+    results: int | None = None
+    """How many rows of what a match gives are wanted, if any."""
+    keep: tuple[str, ...] | None = None
+    """What is wanted of `kept` beside matches: all of it, unless said."""
+    mark: str = ""
+    """What names mean to the filters, see `core/values.py`."""
+
+    @property
+    def place(self) -> str:
+        """Return what the subscriptions are called in messages."""
+        return self.group.snapshot if isinstance(self.group, Version) else self.group.place
+
+    def engines(self) -> ShardEngines:
+        """Return what is asked."""
+        return engines_at(self.group) if isinstance(self.group, Version) else opened(self.group)
