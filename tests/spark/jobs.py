@@ -22,6 +22,8 @@ from headgate.spark.jobs.backtest import what_if as spark_what_if
 from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
     from headgate.backtest.effects import WhatIf
@@ -34,6 +36,18 @@ if TYPE_CHECKING:
 
 on_spark = pytest.mark.parametrize("session", [pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
 """Marks a test of Spark itself, or of what is left to it: it runs there always, and nowhere else."""
+
+
+def on_both(names: str = "", cases: Sequence[Any] = ((),), *by_day: int) -> pytest.MarkDecorator:
+    """Run all cases in this process, and on Spark: those at some places by day, the others nightly."""
+    found = []
+    for place, case in enumerate(cases):
+        values = case if isinstance(case, tuple) else (case,)
+        late = [] if place in (by_day or (0,)) else [pytest.mark.nightly]
+        found.append(pytest.param("local", *values))
+        found.append(pytest.param("spark", *values, marks=[pytest.mark.spark, *late]))
+    columns = ["session", *filter(None, names.split(","))]
+    return pytest.mark.parametrize(columns, found, indirect=["session"])
 
 
 def runner_of(session: SparkSession | None, *, quiet: bool = True) -> Runner:

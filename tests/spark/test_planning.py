@@ -21,9 +21,8 @@ from headgate.records.index.index import RecordIndex
 from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
-from tests.lanes import some
 from tests.spark.files import get_lines, put_lines
-from tests.spark.jobs import plan_subscriptions, runner_of
+from tests.spark.jobs import on_both, plan_subscriptions, runner_of
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import view_set
 
@@ -70,7 +69,7 @@ def test_estimates_are_those_of_the_library(
     assert "not valid XML" in row["reason"]
 
 
-@pytest.mark.parametrize("by_workers", some([False, True], 1))
+@on_both("by_workers", [False, True], 1)
 def test_a_network_from_tables(
     session: SparkSession | None, made: tuple[Path, list[Subscription], list[Event]], by_workers: bool
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from headgate.jobs.summary import MOST, refusals_of
 from tests.spark.files import FORMS, Row, put, put_table
-from tests.spark.jobs import runner_of
+from tests.spark.jobs import on_both, runner_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +35,7 @@ def test_rows_are_counted_by_kind(session: SparkSession | None, tmp_path: Path, 
     assert second.examples == ('the event has no id, in {"a": 1}', 'the event has no id, in {"a": 2}')
 
 
+@on_both()
 def test_nothing_refused_and_too_many_kinds(session: SparkSession | None, tmp_path: Path) -> None:
     assert refusals_of(runner_of(session), put(tmp_path / "none.jsonl", "")) == ()
     letters = "abcdefghijklmnopqrstuvwxyz"
