@@ -13,14 +13,16 @@ import sys
 import tempfile
 import time
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.brokers.nats.connection import Connection
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
-from headgate.spark.nats.source import read_stream
 from headgate.spark.session.session import close_session, open_session
+from headgate.spark.stream.logs import read_log
+from headgate.stream.sources.nats_log import NatsLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +66,7 @@ def _line(title: str, work: Callable[[], object]) -> str:
 def _drain(session: SparkSession, said: NatsSettings) -> None:
     with tempfile.TemporaryDirectory() as state:
         query = (
-            read_stream(session, said)
+            read_log(session, partial(NatsLog, said))
             .writeStream.format("noop")
             .option("checkpointLocation", state)
             .trigger(availableNow=True)

@@ -19,6 +19,12 @@ The command line prints the message of a `HeadgateError` as one line and exits w
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 __all__ = [
     "EventError",
     "FilterError",
@@ -39,6 +45,10 @@ class HeadgateError(Exception):
     """The root of the tree; its text is one line, ready to be shown."""
 
     exit_code = 1
+    names_it = True
+    """Whether the text says which subscription is refused; it does if one is at all."""
+    refused: Mapping[Any, HeadgateError] = MappingProxyType({})
+    """All subscriptions that are refused for a reason like this, by id, if they were looked at together."""
 
 
 class FilterError(HeadgateError):
@@ -49,6 +59,8 @@ class FilterError(HeadgateError):
     >>> str(FilterError("'+' is not part of the filter language", "a + 1 = 2", 2))
     "'+' is not part of the filter language, at character 3: a ⟪+ 1 = 2"
     """
+
+    names_it = False
 
     def __init__(self, reason: str, text: str, position: int | None) -> None:
         self.reason = reason
@@ -62,6 +74,10 @@ class EventError(HeadgateError):
 
 class SubscriptionError(HeadgateError):
     """Refuse a subscription for another reason than its filter's text."""
+
+    def __init__(self, message: str, *, names_it: bool = True) -> None:
+        self.names_it = names_it
+        super().__init__(message)
 
 
 class GraphError(HeadgateError):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Engine, Node, Subscription, Taxonomy
+from headgate.engine.backend import Backend
 from headgate.engine.refusals import RefusedSubscription
 from headgate.engine.unknown import Unknown
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
@@ -95,6 +96,34 @@ def test_the_rest_is_built(kind: str) -> None:
     ):
         assert words in reason
         assert "\n" not in reason
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_are_refused_are_found_together(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What builds an index tells of all filters that are bad: no subscription is tried by itself."""
+    monkeypatch.setattr(Backend, "subscribe", None)
+    bad = [
+        ("age >", "sql"),
+        ("x in a", "labels"),
+        ("//a[", "xpath"),
+        ("ASK {", "sparql"),
+        ("age > 30", "sparql"),
+    ]
+    for part in (bad, bad[:2], bad[2:3], bad[3:]):
+        rows: list[Any] = [
+            {"id": f"s{n}", "filter": text, "dialect": dialect} for n, (text, dialect) in enumerate(part)
+        ]
+        with pytest.raises(HeadgateError, match=r"^subscription 's0': ") as found:
+            built(kind, rows)
+        assert list(found.value.refused) == [f"s{n}" for n in range(len(part))]
+        assert [each.id for each in built(kind, rows, on_error="collect").refused] == [*found.value.refused]
+    if kind.startswith("ranked"):
+        weighed = [{"id": f"w{n}", "filter": "a = 1", "weights": [1.0, 2.0]} for n in range(3)]
+        with pytest.raises(SubscriptionError, match=r"^subscription 'w0' has 2 weights and 1 clauses") as odd:
+            built(kind, weighed)
+        assert list(odd.value.refused) == ["w0", "w1", "w2"]
+        worse = {"id": "s", "filter": BAD}
+        assert built(kind, [*weighed, worse], on_error="collect").ids == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,8 +14,8 @@ from headgate.runtime.changes import Change
 from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.stream.changes import open_changes
-from headgate.stream.nats import NatsChanges
 from headgate.stream.settings import StreamSettings
+from headgate.stream.sources.nats_changes import NatsChanges
 from headgate.tables.contained import contained
 from tests.streaming.world import World, log_of
 

@@ -9,8 +9,8 @@ import pytest
 
 from headgate.brokers.nats.reading import Message, as_row
 from headgate.core.event import Event
-from headgate.spark.nats.source import as_batch
 from headgate.stream.reading import ReadSettings, read_given
+from headgate.stream.sources.nats_log import as_batch
 
 if TYPE_CHECKING:
     from headgate.errors import EventError

@@ -10,9 +10,9 @@ import pytest
 
 from headgate.errors import MachineError, TableError
 from headgate.spark.stream import kafka
-from headgate.stream import settings as topics
-from headgate.stream.columns import DDL
 from headgate.stream.settings import StreamSettings
+from headgate.stream.sources.columns import DDL
+from headgate.stream.sources.kafka import Kafka
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,11 +62,11 @@ def test_the_connector_is_told_what_the_address_says() -> None:
 )
 def test_a_wrong_address_is_told(address: str, words: str) -> None:
     with pytest.raises(TableError) as caught:
-        topics.check(settings(address))
+        Kafka().check(settings(address))
     assert words in str(caught.value)
     assert "pa55" not in str(caught.value)
     with pytest.raises(TableError, match=r"changes of subscriptions come from a folder or from nats://"):
-        topics.check(StreamSettings("", "in", "out", "state", changes="kafka://a:9092/t"))
+        Kafka().check(StreamSettings("", "in", "out", "state", changes="kafka://a:9092/t"))
 
 
 def test_rows_of_the_connector_become_events(spark: SparkSession) -> None:
@@ -113,7 +113,7 @@ def test_a_missing_connector_is_one_line(spark: SparkSession, tmp_path: Path) ->
     sink = kafka.KafkaSink(spark, settings(output="kafka://a:9092/matches", state=str(tmp_path)))
     found = spark.createDataFrame([("e", 1)], "event_id string, subscription_id long")
     sink.prepare(0)
-    note = sink.write(found, 0)
+    note = sink.stage(found, 0)
     with pytest.raises(MachineError) as caught:
         sink.commit(0, note)
     assert line in str(caught.value)

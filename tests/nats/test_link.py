@@ -14,8 +14,8 @@ import pytest
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import Stream
 from headgate.errors import HeadgateError
-from headgate.stream import nats
 from headgate.stream.settings import StreamSettings
+from headgate.stream.sources.nats import Nats
 from tests.nats.server import Server
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_settings_are_checked_before_anything_starts(server: Server) -> None:
     server.add("CHECKED", "checked.*")
 
     def check(events: str, output: str = "out", changes: str | None = None, top: int | None = None) -> None:
-        nats.check(StreamSettings("", events, output, "state", changes=changes, top=top))
+        Nats().ask(StreamSettings("", events, output, "state", changes=changes, top=top))
 
     good = server.url("CHECKED", "subject=checked.a")
     check(good, good, good)
@@ -136,7 +136,7 @@ def test_a_missing_client_library_is_told() -> None:
     script = """
 import sys
 sys.modules["nats"] = None
-import headgate.spark.nats.source
+import headgate.stream.sources.nats_log
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import Stream
 try:

@@ -15,8 +15,8 @@ from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.errors import TableError
-from headgate.spark.nats import sink as module
-from headgate.spark.nats.sink import NatsSink
+from headgate.spark.stream import nats as module
+from headgate.spark.stream.nats import NatsSink
 from headgate.stream.settings import StreamSettings
 from tests.seeds import NIGHTLY
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SCRIPT = """
 import json, sys
-from headgate.spark.nats.sink import NatsSink
+from headgate.spark.stream.nats import NatsSink
 from headgate.stream.settings import StreamSettings
 
 url, state, batch, note = sys.argv[1:]
@@ -67,7 +67,7 @@ def test_matches_are_published_as_json(spark: SparkSession, server: Server, tmp_
         "event_id string, subscription_id string, score double, rank int",
     )
     sink.prepare(3)
-    note = sink.write(table, 3)
+    note = sink.stage(table, 3)
     assert json.loads(json.dumps(note)) == note
     assert server.held("AS_JSON") == []
     sink.commit(3, note)
@@ -95,14 +95,14 @@ def test_a_batch_is_published_once(
     for batch in (0, 1):
         sink.prepare(batch)
         # An attempt that staged and was never promised leaves nothing.
-        sink.write(found(spark, 5), batch)
+        sink.stage(found(spark, 5), batch)
         sink.prepare(batch)
-        note = sink.write(table, batch)
+        note = sink.stage(table, batch)
         sink.commit(batch, note)
         sink.commit(batch, note)
     once = wanted(table)
     assert holds(server, name) == once + once
-    empty = sink.write(table.where("false"), 2)
+    empty = sink.stage(table.where("false"), 2)
     sink.commit(2, empty)
     assert holds(server, name).total() == 4_000
     sink.close()
@@ -124,7 +124,7 @@ def test_killed_while_publishing_and_again_after_the_window(
     table = found(spark, 12_000)
     sink = opened(spark, url, tmp_path)
     sink.prepare(7)
-    note = sink.write(table, 7)
+    note = sink.stage(table, 7)
     arguments = [sys.executable, "-c", SCRIPT, url, str(tmp_path), "7", json.dumps(note)]
     with Stream(NatsSettings.of(url)) as stream:
         for least in (500, 4_500) if NIGHTLY else (4_500,):
@@ -147,7 +147,7 @@ def test_killed_while_publishing_and_again_after_the_window(
 def test_what_is_staged_and_damaged_is_told(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     server.add("TORN", "torn")
     sink = opened(spark, server.url("TORN", "subject=torn"), tmp_path)
-    note = sink.write(found(spark, 10), 0)
+    note = sink.stage(found(spark, 10), 0)
     place = tmp_path / "nats-out" / note["folder"] / note["files"][0]
     data = place.read_bytes()
     for left in (b"", data[: len(data) // 2]):
@@ -166,7 +166,7 @@ def test_what_was_published_and_is_gone_is_told(spark: SparkSession, server: Ser
     server.add("GONE", "gone")
     url = server.url("GONE", "subject=gone")
     sink = opened(spark, url, tmp_path)
-    note = sink.write(found(spark, 10), 0)
+    note = sink.stage(found(spark, 10), 0)
     folder = tmp_path / "nats-out" / note["folder"]
     (folder / "_begun").touch()
     ids = [f"{note['key']}:0:{number}:0" for number in range(2)]
@@ -215,5 +215,5 @@ def test_fields_that_matches_lack_are_told(spark: SparkSession, server: Server, 
     server.add("LACK", "lack.*")
     sink = opened(spark, server.url("LACK", "subject=lack.{rank}"), tmp_path)
     with pytest.raises(TableError, match=r"lack\.\{rank\} names 'rank', and matches have event_id"):
-        sink.write(found(spark, 1), 0)
+        sink.stage(found(spark, 1), 0)
     sink.close()

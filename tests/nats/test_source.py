@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,11 +13,12 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from headgate.brokers.nats import reading
 from headgate.brokers.nats.settings import NatsSettings
 from headgate.errors import HeadgateError, TableError
-from headgate.spark.nats import source
-from headgate.spark.nats.source import LEAST, NatsReader, NatsSource, Part, cut, read_stream
-from headgate.spark.service.source import ServiceLines
 from headgate.spark.session.session import spark_errors
-from headgate.stream.columns import DDL
+from headgate.spark.stream.logs import LogStream, read_log
+from headgate.stream.sources import nats_log
+from headgate.stream.sources.columns import COLUMNS, DDL, SCHEMA
+from headgate.stream.sources.logs import LEAST, Span
+from headgate.stream.sources.nats_log import NatsLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +36,7 @@ class Query:
     """What Spark does with a reader: offsets, parts, rows."""
 
     def __init__(self, url: str) -> None:
-        self.reader = NatsReader(NatsSettings.of(url))
+        self.reader = LogStream(partial(NatsLog, NatsSettings.of(url)))
 
     def batches(self, at: Offset | None = None) -> Iterator[tuple[Offset, list[bytes]]]:
         """Read until nothing is new."""
@@ -66,7 +68,7 @@ def drain(spark: SparkSession, url: str, state: Path) -> tuple[Batches, list[Off
 
     with spark_errors():
         query = (
-            read_stream(spark, NatsSettings.of(url))
+            read_log(spark, partial(NatsLog, NatsSettings.of(url)))
             .writeStream.option("checkpointLocation", str(state))
             .trigger(availableNow=True)
             .foreachBatch(keep)
@@ -106,7 +108,7 @@ def test_spark_gets_every_message_once(spark: SparkSession, server: Server, tmp_
 @pytest.mark.nightly
 def test_no_plan_nor_error_shows_a_password(spark: SparkSession, server: Server, tmp_path: Path) -> None:
     url = server.url("NOWHERE", "patience=0", "ann:pa55word@")
-    table = read_stream(spark, NatsSettings.of(url))
+    table = read_log(spark, partial(NatsLog, NatsSettings.of(url)))
     assert "pa55word" not in table._jdf.queryExecution().toString()  # noqa: SLF001
     with pytest.raises(HeadgateError, match="has no stream NOWHERE") as caught:
         drain(spark, url, tmp_path / "state")
@@ -163,7 +165,7 @@ def test_gaps_and_losses_are_counted(server: Server) -> None:
 
 
 def test_many_gaps_are_counted_without_a_list(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LISTED", 1)
+    monkeypatch.setattr(nats_log, "LISTED", 1)
     server.add("HOLES", "holes")
     server.put("holes", rows(*range(1, 21)))
     server.delete("HOLES", 5, 6, 18)
@@ -206,14 +208,14 @@ def test_losses_between_planning_and_reading_are_told(
     server.put("trimmed.b", rows(*range(101, 121)))
     server.delete("TRIMMED", 5, 6, 120)
 
-    def planned(query: str) -> tuple[NatsReader, list[Any]]:
-        reader = NatsReader(NatsSettings.of(server.url("TRIMMED", query)))
+    def planned(query: str) -> tuple[LogStream, list[Any]]:
+        reader = LogStream(partial(NatsLog, NatsSettings.of(server.url("TRIMMED", query))))
         start = reader.initialOffset()
         parts = list(reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit())))
         reader.stop()
         return reader, parts
 
-    def read(planned: tuple[NatsReader, list[Any]]) -> int:
+    def read(planned: tuple[LogStream, list[Any]]) -> int:
         return sum(batch.num_rows for part in planned[1] for batch in planned[0].read(part))
 
     strict, lenient = planned(""), planned("on_loss=go-on")
@@ -247,15 +249,14 @@ def test_losses_at_the_end_of_a_range_are_told(server: Server, monkeypatch: pyte
 
 
 def test_columns_are_those_of_every_source() -> None:
-    assert NatsSource({}).schema() == ServiceLines({}).schema() == DDL
+    assert tuple(SCHEMA.names) == tuple(column.split()[0] for column in DDL.split(", ")) == COLUMNS
 
 
 def test_ranges_are_cut_into_parts() -> None:
-    def edges(parts: list[Any]) -> list[tuple[int, int]]:
-        assert all(isinstance(part, Part) for part in parts)
-        return [(part.start, part.stop) for part in parts]
+    def edges(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
+        return [(span.start, span.stop) for span in Span(start, stop, "").cut(parts)]
 
-    assert edges(cut(1, 1, 4, "")) == []
-    assert edges(cut(1, 500, 4, "")) == [(1, 500)]
-    assert edges(cut(0, 3 * LEAST, 2, "")) == [(0, 1_500), (1_500, 3_000)]
-    assert edges(cut(0, 3 * LEAST, 8, "")) == [(0, 1_000), (1_000, 2_000), (2_000, 3_000)]
+    assert edges(1, 1, 4) == []
+    assert edges(1, 500, 4) == [(1, 500)]
+    assert edges(0, 3 * LEAST, 2) == [(0, 1_500), (1_500, 3_000)]
+    assert edges(0, 3 * LEAST, 8) == [(0, 1_000), (1_000, 2_000), (2_000, 3_000)]

@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import AsyncClient, Client, Engine, Subscription
-from headgate.client.batches import as_lines, as_table
 from headgate.client.log import EventLog, LogSettings
 from headgate.client.model import KeptEvent, KeptEvents
 from headgate.errors import HeadgateError, ServiceError, TableError
@@ -27,6 +26,7 @@ from headgate.service.backup import back_up, restore
 from headgate.service.envelope import event_of, read_sent
 from headgate.service.storage.store import Store
 from headgate.stream.reading import ReadSettings, read_given
+from headgate.stream.sources.service_log import as_lines, as_table
 from tests.seeds import examples
 from tests.streaming.world import World
 

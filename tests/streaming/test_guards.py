@@ -19,11 +19,11 @@ from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.state import State
 from headgate.stream import rows as told
 from headgate.stream.batch import Batches, StreamEnd
-from headgate.stream.columns import COLUMNS
-from headgate.stream.files import check_removed
 from headgate.stream.opening import check_kind
 from headgate.stream.reading import ReadSettings, read_given
 from headgate.stream.rows import Survey
+from headgate.stream.sources.columns import COLUMNS
+from headgate.stream.sources.files import check_removed
 from tests.streaming.world import World, lines, log_of, move
 
 if TYPE_CHECKING:

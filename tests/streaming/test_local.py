@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.local.checkpoint import Checkpoint, FoundFile, encoded
-from headgate.local.small import new_files, why_stream
+from headgate.local.checkpoint import FileCheckpoint, FoundFile, encoded
+from headgate.local.files import new_files
+from headgate.local.small import why_stream
 from headgate.local.stream import run_stream
 from headgate.runtime import statistics
 from headgate.tables.places import UnsureError
@@ -165,14 +166,14 @@ def test_spark_goes_on_beside_half_a_note(spark: SparkSession, world: World) -> 
 
 def test_files_without_a_batch_are_the_next(tmp_path: Path) -> None:
     """A process may die after it has noted files, and before it says that they are a batch."""
-    notes = Checkpoint(tmp_path)
+    notes = FileCheckpoint(tmp_path)
     notes.open()
     assert notes.under_way() is None
-    assert notes.begin([FoundFile("/in/a b", 1, 2)]) == 0
+    assert notes.take([FoundFile("/in/a b", 1, 2)]) == 0
     assert notes.under_way() == 0
     notes.commit(0)
     assert notes.under_way() is None
-    notes.begin([FoundFile("/in/c", 1, 2)])
+    notes.take([FoundFile("/in/c", 1, 2)])
     (tmp_path / "offsets" / "1").unlink()
     assert notes.under_way() == 1
     assert notes.known() == {"/in/a b", "/in/c"}

@@ -7,6 +7,7 @@ every step. A process that dies leaves nothing in memory: each attempt opens eve
 from __future__ import annotations
 
 import datetime as dt
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,13 @@ from headgate import Engine, Subscription
 from headgate.core.rooms import RECORDS
 from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
-from headgate.spark.stream.batch import SparkRows
+from headgate.spark.stream.batch import match_rows
 from headgate.spark.stream.sinks import open_sink
 from headgate.stream.batch import Batches
-from headgate.stream.columns import DDL
 from headgate.stream.reading import ReadSettings
 from headgate.stream.reporting import StreamReporter
 from headgate.stream.rows import match_schema
+from headgate.stream.sources.columns import DDL
 from tests.lanes import some
 from tests.streaming.world import World, lines, log_of
 
@@ -72,7 +73,7 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
         telling = StreamReporter(settings, state.root, quiet=True)
         do = Batches(settings, state, subscriptions, sink, seen, reading, telling, numbered=numbered)
         for number, rows in enumerate(batches):
-            do(SparkRows(rows), number)
+            do(partial(match_rows, rows=rows), number)
     finally:
         subscriptions.close()
 

@@ -154,12 +154,12 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
     prepare(where, large)
     from headgate.runtime.targets import open_target
 
-    open_target(asked.snapshot, **wanted)
+    target = open_target(asked.snapshot, **wanted)
 
     def match(runner: Runner) -> MatchResult:
         from headgate.jobs.match import match_events
 
-        return match_events(runner, **said)
+        return match_events(runner, **said, target=target)
 
     done = run_on(where, large, match, quiet=quiet)
     found = "matches" if asked.top is None else f"matches, the best {asked.top:,} of each,"

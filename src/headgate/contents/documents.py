@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from headgate.contents.live import FrozenBase, LiveIndex, LiveState, Tail
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, CheckCosts
+from headgate.contents.refusing import made_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -212,12 +213,13 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {each.id: each for each in given}
-        texts = []
-        for identity in ids:
-            text, pattern = read(by_id[identity].filter, by_id[identity].dialect)
-            texts.append(text)
+
+        def added(row: Subscription) -> str:
+            text, pattern = read(row.filter, row.dialect)
             writer.add(pattern)
-        return ids, TextPool.build(texts)
+            return text
+
+        return ids, TextPool.build(made_of([by_id[identity] for identity in ids], added))
 
     @property
     def nbytes(self) -> int:

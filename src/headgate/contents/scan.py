@@ -19,6 +19,7 @@ import pyarrow as pa
 from headgate.contents.kind import DocumentEvents, Kind
 from headgate.contents.live import PortionedIndex
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, SnapshotCounts
+from headgate.contents.refusing import made_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -139,7 +140,8 @@ class ScanRoom:
         """Index subscriptions; refuses bad filters and repeated ids."""
         given = list(subscriptions)
         ids = Ids.of(each.id for each in given)
-        texts = {each.id: self.kind.check(each.filter, each.dialect) for each in given}
+        checked = made_of(given, lambda row: self.kind.check(row.filter, row.dialect))
+        texts = dict(zip([each.id for each in given], checked, strict=True))
         return ScanIndex(self.kind, {identity: texts[identity] for identity in ids[:]})
 
     def open(self, path: Path, *, verify: bool = True) -> ScanIndex:

@@ -28,7 +28,7 @@ import time
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -193,8 +193,7 @@ def _open(path: Path, room: str, *, verify: bool) -> Snapshot:
 
 def add_to_manifest(path: Path, more: Mapping[str, Any]) -> None:
     """Say more in the manifest of a snapshot that nobody reads yet."""
-    manifest, _ = _read_manifest(path)
-    del manifest["sha256"]
+    manifest = {name: value for name, value in _read_manifest(path)[0].items() if name != "sha256"}
     _write_manifest(path / MANIFEST, {**manifest, **more})
 
 
@@ -254,7 +253,31 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
+class _Known(NamedTuple):
+    stamp: tuple[int, int]
+    manifest: dict[str, Any]
+    digest: str
+
+
+_known: dict[Path, _Known] = {}
+KNOWN, SETTLED = 64, 100_000_000
+"""Manifests that are kept, and nanoseconds after which a file that is written again has another time."""
+
+
 def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
+    """Read a manifest, once as long as it is the same file; whoever asks must not change it."""
+    stamp, known = _stamp(path), _known.get(path)
+    if known is not None and known.stamp == stamp:
+        return known.manifest, known.digest
+    manifest, digest = _parse_manifest(path)
+    if stamp is not None and time.time_ns() - stamp[1] > SETTLED:
+        _known[path] = _Known(stamp, manifest, digest)
+        while len(_known) > KNOWN:
+            _known.pop(next(iter(_known)), None)
+    return manifest, digest
+
+
+def _parse_manifest(path: Path) -> tuple[dict[str, Any], str]:
     try:
         text = (path / MANIFEST).read_bytes()
     except OSError:

@@ -60,7 +60,9 @@ def check_dialect(dialect: str) -> None:
         given: object = dialect
         meant = likeliest(given, _dialects) if isinstance(given, str) else None
         hint = f" (did you mean {meant!r}?)" if meant else ""
-        raise SubscriptionError(f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}{hint}")
+        raise SubscriptionError(
+            f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}{hint}", names_it=False
+        )
 
 
 @dataclass(frozen=True)

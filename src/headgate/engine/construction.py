@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.refusing import made_of
 from headgate.contents.registry import (
     contents_of,
     is_content,
@@ -17,12 +18,11 @@ from headgate.contents.registry import (
 )
 from headgate.core.rooms import CLAUSES, GRAPH, RANKING
 from headgate.core.snapshot import is_snapshot, open_with_inside, room_of
-from headgate.core.subscription import Subscription
 from headgate.core.versions.current import called
 from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.engine.graph_filters import GraphFilters
-from headgate.engine.refusals import RefusedSubscription, check_node, named, sort_out
-from headgate.errors import FilterError, GraphError, HeadgateError, SnapshotError, SubscriptionError
+from headgate.engine.refusals import RefusedSubscription, check_node, ids_checked, named
+from headgate.errors import GraphError, HeadgateError, SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import ContentRoom
+    from headgate.core.subscription import Subscription
     from headgate.engine.backend import Backend
     from headgate.graph.model import Edge, Node
 
@@ -49,7 +50,16 @@ class Parts(NamedTuple):
 
 def build(subscriptions: Sequence[Subscription], parts: Parts, *, ranked: bool | None) -> Backend:
     """Index subscriptions, alone or in a graph; `ranked` is found out if it is not said."""
-    return _build(subscriptions, parts, _room(subscriptions, parts), ranked=ranked)
+    try:
+        return _build(subscriptions, parts, _room(subscriptions, parts), ranked=ranked)
+    except HeadgateError as error:
+        if not error.refused:
+            raise
+        refused = {each.id: error.refused[each.id] for each in subscriptions if each.id in error.refused}
+        first = next(iter(refused))
+        told = named(refused[first], first)
+        told.refused = refused
+        raise told from None
 
 
 def _build(
@@ -75,34 +85,28 @@ def _build(
     return GraphFilters(graph, room, ReachedClauses.build(parts.nodes, subscriptions, room=room))
 
 
-def blamed(error: HeadgateError, subscriptions: Sequence[Subscription], parts: Parts) -> HeadgateError | None:
-    """Find the subscription whose filter kept an engine from being built, and name it."""
-    if not isinstance(error, FilterError):
-        return None
-    room = _room(subscriptions, parts)
-    for each in subscriptions:
-        try:
-            room.clauses(each.filter, each.dialect)
-        except HeadgateError as found:
-            return named(found, each.id)
-    return None
-
-
-def sorted_out(
+def build_rest(
     rows: Sequence[Subscription | RefusedSubscription], parts: Parts, *, ranked: bool | None
-) -> tuple[list[Subscription], list[RefusedSubscription]]:
-    """Try subscriptions one after another; returns those that are taken, and all that are refused."""
-    given = [each for each in rows if isinstance(each, Subscription)]
-    weighed = any(each.weights is not None or (each.score and parts.nodes is None) for each in given)
-    trial = _build((), parts, _room(given, parts), ranked=weighed if ranked is None else ranked)
-    return sort_out(rows, trial)
+) -> tuple[Backend, list[RefusedSubscription]]:
+    """Index the subscriptions that are not refused; returns those that are, too."""
+    taken, refused = ids_checked(rows)
+    while True:
+        try:
+            backend = build([each for _, each in taken.values()], parts, ranked=ranked)
+        except HeadgateError as error:
+            if not error.refused:
+                raise
+            for identity, why in error.refused.items():
+                row, _ = taken.pop(identity)
+                refused.append(RefusedSubscription(row, identity, str(named(why, identity))))
+        else:
+            return backend, sorted(refused, key=lambda each: each.row)
 
 
 def _check_without_graph(subscriptions: Sequence[Subscription], edges: Sequence[Edge]) -> None:
     if edges:
         raise GraphError("there are edges and no nodes: give both, or neither")
-    for each in subscriptions:
-        check_node(each, routed=False)
+    made_of(subscriptions, lambda row: check_node(row, routed=False))
 
 
 def open_at(path: Path, *, verify: bool) -> Backend:

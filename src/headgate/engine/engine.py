@@ -21,7 +21,6 @@ from headgate.engine.refusals import RAISE, RefusedSubscription, check_way
 from headgate.engine.updates import Updates
 from headgate.errors import (
     GraphError,
-    HeadgateError,
     SnapshotError,
     SubscriptionError,
     TaxonomyError,
@@ -154,14 +153,11 @@ class Engine(Queries, Updates):
             dots=dots,
         )
         parts = construction.Parts(places, joined, wanted)
+        if refused is not None:
+            backend, refused = construction.build_rest(rows, parts, ranked=ranked)
+            return cls(backend, refused=refused)
         given = [each for each in rows if not isinstance(each, RefusedSubscription)]
-        try:
-            return cls(construction.build(given, parts, ranked=ranked), refused=refused or ())
-        except HeadgateError as error:
-            if refused is None:
-                raise (construction.blamed(error, given, parts) or error) from None
-        given, refused = construction.sorted_out(rows, parts, ranked=ranked)
-        return cls(construction.build(given, parts, ranked=ranked), refused=refused)
+        return cls(construction.build(given, parts, ranked=ranked))
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> Engine:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.core.arguments import usable_id
+from headgate.core.ids import check_id
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
@@ -39,15 +40,18 @@ def named(error: HeadgateError, identity: object) -> HeadgateError:
     >>> print(named(FilterError("a subquery is not part of the filter language", "a IN (SELECT 1)", 6), "s7"))
     subscription 's7': a subquery is not part of the filter language, at character 7: a IN (⟪SELECT 1)
     """
-    if repr(identity) in str(error):
+    if error.names_it:
         return error
     what = f"subscription {identity!r}"
+    found: HeadgateError
     if isinstance(error, FilterError):
         # The place is part of the text already.
         found = FilterError(f"{what}: {error}", "", None)
         found.position = error.position
-        return found
-    return type(error)(f"{what}: {error}")
+    else:
+        found = type(error)(f"{what}: {error}")
+    found.names_it = True
+    return found
 
 
 def add(backend: Backend, subscription: Subscription) -> None:
@@ -71,14 +75,11 @@ def check_node(subscription: Subscription, *, routed: bool) -> None:
         )
 
 
-def sort_out(
-    rows: Sequence[Subscription | RefusedSubscription], backend: Backend
-) -> tuple[list[Subscription], list[RefusedSubscription]]:
-    """Try subscriptions one after another; returns those that are taken, and all that are refused.
-
-    `backend` has none of them, and is left with none.
-    """
-    taken: dict[Any, Subscription] = {}
+def ids_checked(
+    rows: Sequence[Subscription | RefusedSubscription],
+) -> tuple[dict[Any, tuple[int, Subscription]], list[RefusedSubscription]]:
+    """Return the subscriptions whose ids can be together, with their rows, and all that are refused."""
+    taken: dict[Any, tuple[int, Subscription]] = {}
     refused: list[RefusedSubscription] = []
     for row, each in enumerate(rows):
         if isinstance(each, RefusedSubscription):
@@ -86,17 +87,15 @@ def sort_out(
             continue
         try:
             _check_beside(each.id, taken)
-            add(backend, each)
-            backend.unsubscribe(each.id)
         except HeadgateError as error:
             refused.append(RefusedSubscription(row, each.id, str(error)))
         else:
-            taken[each.id] = each
-    return list(taken.values()), refused
+            taken[each.id] = row, each
+    return taken, refused
 
 
-def _check_beside(identity: Any, taken: dict[Any, Subscription]) -> None:
-    usable_id(identity)
+def _check_beside(identity: Any, taken: Mapping[Any, object]) -> None:
+    check_id(usable_id(identity))
     if identity in taken:
         raise SubscriptionError(f"id {identity!r} is given twice: the first one is taken")
     other = next(iter(taken), identity)

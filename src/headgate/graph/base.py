@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.refusing import raise_first
 from headgate.core.ids import Ids
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells
 from headgate.core.rooms import FILTERS, GRAPH
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.core.subscription import Subscription
-from headgate.errors import FilterError, GraphError, SnapshotError
+from headgate.errors import GraphError, HeadgateError, SnapshotError
 from headgate.graph.arrays import GraphArrays
 from headgate.graph.model import EDGE, NODE
 from headgate.graph.walk import walking
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, ContentRoom, FilterPlanes
+    from headgate.core.event import Id
     from headgate.core.planes import Planes
     from headgate.graph.build.build import BuiltGraph
 
@@ -65,19 +67,21 @@ class Base:
 
     @classmethod
     def build(cls, built: BuiltGraph, names: Names, room: ContentRoom) -> Base:
-        """Index the filters of a graph; the first that is refused is named."""
+        """Index the filters of a graph; those that are refused are named."""
         rows = zip(
             built.filtered.tolist(), built.filters.to_pylist(), built.dialects.to_pylist(), strict=True
         )
         filters = [Subscription(vertex, str(text), str(dialect)) for vertex, text, dialect in rows]
         try:
             return cls(built.arrays, names, room.build(filters))
-        except FilterError:
-            for one in filters:
-                try:
-                    room.build([one])
-                except FilterError as error:
-                    raise GraphError(f"{_owner(built, names, int(one.id))}: {error}") from None
+        except HeadgateError as error:
+            hung: dict[Id, HeadgateError] = {}
+            for vertex, why in error.refused.items():
+                told = GraphError(f"{_owner(built, names, vertex)}: {why}")
+                if built.arrays.stands_for[vertex] in {NODE, EDGE}:
+                    raise told from None
+                hung[names.subscription_ids[int(built.arrays.place[vertex])]] = told
+            raise_first(hung)
             raise
 
     @classmethod

@@ -107,6 +107,7 @@ def match_events(
     tuples: str | None = None,
     stats: str | None = None,
     results: int | None = None,
+    target: Target | None = None,
 ) -> MatchResult:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
 
@@ -121,10 +122,12 @@ def match_events(
     Against patterns over RDF or XML, events are documents: rows of a table, or files. `content_type` is that
     of rows that name none, and of files whatever their names. What patterns over XML return goes to the table
     `tuples`, if one is named. Statistics of the subscriptions are added to the file `stats`, if one is named.
+    `target` is the snapshot if it was verified already.
     """
     more = {"content_type": content_type, "tuples": tuples, "stats": stats}
     check_match(snapshot, events, output, rejected=rejected, results=results, **more)
-    target = open_target(snapshot, graph=graph, top=top)
+    if target is None:
+        target = open_target(snapshot, graph=graph, top=top)
     begun = time.time()
     asked = MatchTask(target, top, results, content_type, counts=stats is not None)
     with (

@@ -16,7 +16,7 @@ import json
 import time
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headgate.core.machine import put_file
@@ -24,8 +24,10 @@ from headgate.runtime.notes import damaged, last_number, numbered, offset_of, pa
 from headgate.runtime.state import read_record, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from headgate.stream.sources.logs import End
 
 COMPACT = 10
 """Every so many notes of files Spark writes all of them into one, and looks for it there."""
@@ -42,7 +44,7 @@ class FoundFile:
     size: int
 
 
-class _Notes:
+class Checkpoint:
     """The notes of a stream: where its batches end, and which are done."""
 
     def __init__(self, root: Path) -> None:
@@ -61,30 +63,12 @@ class _Notes:
             write_record(place, about)
         return str(about["id"])
 
-    def commit(self, number: int) -> None:
-        """Note that a batch is done."""
-        self._put(self._commits / str(number), [_json({"nextBatchWatermarkMs": 0})])
-
-    def _begin(self, end: Mapping[str, Any]) -> int:
-        """Note where the next batch ends, and return its number."""
-        number = last_number(self._offsets) + 1
-        about = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
-        self._put(self._offsets / str(number), [_json(about), _json(end)])
-        return number
-
-    def _put(self, place: Path, lines: Sequence[str]) -> None:
-        put_file(place, "\n".join((_VERSION, *lines)).encode())
-
-
-class PositionNotes(_Notes):
-    """The notes of a stream that reads a log: a batch ends with a position."""
-
     def under_way(self) -> int | None:
         """Return the batch that was begun and is not done, if there is one."""
         last = last_number(self._offsets)
         return last if last > last_number(self._commits) else None
 
-    def end(self, number: int | None = None) -> Mapping[str, Any] | None:
+    def end(self, number: int | None = None) -> End | None:
         """Return where a batch ends, or the last one; None if there is no such batch."""
         number = last_number(self._offsets) if number is None else number
         place = self._offsets / str(number)
@@ -95,12 +79,19 @@ class PositionNotes(_Notes):
             raise damaged(place)
         return found[-1]
 
-    def begin(self, end: Mapping[str, Any]) -> int:
+    def begin(self, end: End) -> int:
         """Note where the next batch ends, and return its number."""
-        return self._begin(end)
+        number = last_number(self._offsets) + 1
+        about = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
+        _put(self._offsets / str(number), [_json(about), _json(end)])
+        return number
+
+    def commit(self, number: int) -> None:
+        """Note that a batch is done."""
+        _put(self._commits / str(number), [_json({"nextBatchWatermarkMs": 0})])
 
 
-class Checkpoint(_Notes):
+class FileCheckpoint(Checkpoint):
     """The notes of a stream that takes files from a folder."""
 
     def __init__(self, root: Path) -> None:
@@ -112,14 +103,14 @@ class Checkpoint(_Notes):
         last, noted = last_number(self._offsets), last_number(self._files)
         if noted > offset_of(self._offsets / str(last)):
             # Files were noted, and no batch yet.
-            last = self._begin({"logOffset": noted})
-        return last if last > last_number(self._commits) else None
+            self.begin({"logOffset": noted})
+        return super().under_way()
 
     def known(self) -> set[str]:
         """Name all files that belong to a batch."""
         return paths_noted(self._files)
 
-    def begin(self, files: Sequence[FoundFile]) -> int:
+    def take(self, files: Sequence[FoundFile]) -> int:
         """Note files as the next batch, and return its number."""
         noted = last_number(self._files) + 1
         lines = [
@@ -132,8 +123,12 @@ class Checkpoint(_Notes):
             entries = (entry for place in numbered(self._files) for entry in read_note(place))
             before = {entry["path"]: _json(entry) for entry in entries}
             lines = [*before.values(), *lines]
-        self._put(self._files / name, lines)
-        return self._begin({"logOffset": noted})
+        _put(self._files / name, lines)
+        return self.begin({"logOffset": noted})
+
+
+def _put(place: Path, lines: Sequence[str]) -> None:
+    put_file(place, "\n".join((_VERSION, *lines)).encode())
 
 
 def _json(value: object) -> str:

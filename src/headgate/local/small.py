@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.client.log import EventLog, Position
-from headgate.local.checkpoint import Checkpoint, FoundFile, PositionNotes
-from headgate.stream.service import events_of
-from headgate.stream.settings import SERVICE, is_broker
+from headgate.local.checkpoint import Checkpoint
+from headgate.local.files import new_files
+from headgate.stream.settings import is_broker
+from headgate.stream.sources.registry import source_of
 from headgate.tables.packed import GROWTH, codec_of, size_of
-from headgate.tables.places import is_hidden, is_remote, local, table_files
+from headgate.tables.places import is_remote, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import Log
 
 BYTES = 16 << 20
 """What tables may have together, on disk."""
@@ -42,12 +42,11 @@ def why_stream(settings: StreamSettings) -> str | None:
     unable = unable_to_stream(settings)
     if unable is not None:
         return unable
-    if settings.events.startswith(SERVICE):
-        return (
-            None
-            if (many := waiting(settings)) <= ROWS
-            else f"{many:,} events wait, and up to {ROWS:,} are few"
-        )
+    log = log_of(settings)
+    if log is not None:
+        with closing(log):
+            many = waiting(settings, log)
+        return None if many <= ROWS else f"{many:,} events wait, and up to {ROWS:,} are few"
     size = sum(file.size * (GROWTH if codec_of(file.path) else 1) for file in new_files(settings))
     if size > BYTES:
         return f"the new files have {size >> 20:,} MB, and up to {BYTES >> 20} are small"
@@ -58,32 +57,21 @@ def unable_to_stream(settings: StreamSettings) -> str | None:
     """Say what of a stream this process cannot do."""
     if not settings.once:
         return "a stream that goes on, without --once"
-    places = (settings.events, settings.output, settings.changes or "")
-    if any(is_broker(place) and not place.startswith(SERVICE) for place in places):
+    source = source_of(settings.events)
+    if is_broker(settings.output) or is_broker(settings.changes) or not (source is None or source.local):
         return "a stream from or to a broker"
     return None
 
 
-def waiting(settings: StreamSettings) -> int:
-    """Count the positions of a service's log that belong to no batch yet."""
-    noted = PositionNotes(Path(settings.state).absolute() / "spark").end()
-    with EventLog(events_of(settings)) as log:
-        state = log.state()
-        begin = log.begin() if noted is None else Position.of(noted, settings.events)
-        return log.end(begin, state).after - max(begin.after, state.first - 1)
+def log_of(settings: StreamSettings) -> Log | None:
+    """Open the log that events come from; None if it is a folder."""
+    source = source_of(settings.events)
+    opening = None if source is None else source.log(settings)
+    return None if opening is None else opening()
 
 
-def new_files(settings: StreamSettings) -> list[FoundFile]:
-    """List the files of a stream's folder that belong to no batch yet, the oldest first."""
-    known = Checkpoint(Path(settings.state).absolute() / "spark").known()
-    base = local(settings.events).absolute()
-    found = []
-    for folder, _, names in os.walk(base, followlinks=True):
-        for name in names:
-            place = Path(folder) / name
-            if is_hidden(place.relative_to(base)) or str(place) in known:
-                continue
-            with suppress(FileNotFoundError):
-                about = place.stat()
-                found.append(FoundFile(str(place), about.st_mtime_ns // 1_000_000, about.st_size))
-    return sorted(found, key=lambda file: (file.at, file.path))
+def waiting(settings: StreamSettings, log: Log) -> int:
+    """Count the positions of a log that belong to no batch yet."""
+    begin = Checkpoint(Path(settings.state).absolute() / "spark").end() or log.begin()
+    span = log.span(begin, log.end(begin, None))
+    return span.stop - span.start

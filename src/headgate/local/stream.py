@@ -1,38 +1,34 @@
-"""The stream job in this process: files that are there are matched, each match once.
+"""The stream job in this process: what is there is matched, each match once.
 
-files, or a service's log ──► checkpoint.py: what is batch N ──► batch.py: pin, match, stage, commit ──► files
+files, or a log of events ──► checkpoint.py: what is batch N ──► stream/batch.py: pin, match, stage, commit
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import os
-import shutil
-import time
-from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from headgate.local.checkpoint import Checkpoint, FoundFile
-from headgate.local.log_stream import LogBatches
-from headgate.local.small import new_files, unable_to_stream
-from headgate.stream.columns import SCHEMA
-from headgate.stream.failing import one_line
-from headgate.stream.opening import opened
+from headgate.local.checkpoint import Checkpoint
+from headgate.local.files import FileBatches
+from headgate.local.small import log_of, unable_to_stream
 from headgate.stream.request import check_request
-from headgate.stream.settings import ARCHIVE, DELETE, SERVICE
+from headgate.stream.running import run
 from headgate.stream.sinks import FileSink
 from headgate.stream.worker import match_part
 from headgate.tables.places import UnsureError
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
+
+    from headgate.runtime.state import State
     from headgate.stream.opening import OpenStream
     from headgate.stream.reporting import History, StreamReporter, StreamResult
+    from headgate.stream.running import Ending
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sources.logs import End, Log
     from headgate.stream.worker import Task
 
 
@@ -43,106 +39,81 @@ def run_stream(
     quiet: bool = False,
     history: History | None = None,
 ) -> StreamResult:
-    """Match the files that are there, as that of Spark does with `once`.
-
-    Run again with the same state, it goes on where it ended, also if the process was killed; so does Spark.
-    """
-    check_request(settings)
-    unable = unable_to_stream(settings)
-    if unable is not None:
-        raise UnsureError(unable)
-    until = None if settings.seconds is None else time.monotonic() + settings.seconds
+    """Match what is there, as the job on Spark does with `once`; either goes on where one ended."""
 
     def sink(schema: pa.Schema, _: StreamReporter) -> FileSink:
         return FileSink(settings.output, settings.format, schema)
 
-    with one_line(settings), opened(settings, sink, quiet=quiet, history=history) as stream:
-        for _ in _done(stream, settings):
-            if stop is not None and stop.is_set():
-                return stream.end("asked")
-            if until is not None and time.monotonic() >= until:
-                return stream.end("seconds")
-        return stream.end("once")
+    def feed(stream: OpenStream, ending: Ending) -> str:
+        return _feed(stream, settings, ending)
+
+    check_request(settings)
+    unable = unable_to_stream(settings)
+    if unable is not None:
+        raise UnsureError(unable)
+    return run(settings, sink, feed, stop=stop, quiet=quiet, history=history)
 
 
-def _done(stream: OpenStream, settings: StreamSettings) -> Iterator[int]:
-    """Do batches, one after the other; gives their numbers."""
-    if settings.events.startswith(SERVICE):
-        yield from LogBatches(stream, settings).done()
-        return
-    checkpoint = Checkpoint(stream.state.spark)
-    stream.state.fixed("query", checkpoint.open())
-    for number in _batches(checkpoint, settings):
-        _do(stream, checkpoint, number, settings)
-        yield number
+def _feed(stream: OpenStream, settings: StreamSettings, ending: Ending) -> str:
+    """Do a batch that was begun, then those of what is new."""
+    log = log_of(settings)
+    batches = FileBatches(stream.state, settings) if log is None else LogBatches(stream.state, log)
+    checkpoint = batches.checkpoint
+    with closing(batches):
+        stream.state.fixed("query", checkpoint.open())
+        for number in _numbers(batches):
+
+            def match(task: Task, _: Sequence[str], number: int = number) -> Sequence[Mapping[str, Any]]:
+                return [row for part in match_part(batches.rows(number), task) for row in part.to_pylist()]
+
+            stream.batches.do(match, number)
+            # First, so that what a process that dies here has left is removed by the next.
+            batches.done(number)
+            checkpoint.commit(number)
+            why = ending.why()
+            if why is not None:
+                return why
+    return "once"
 
 
-def _batches(checkpoint: Checkpoint, settings: StreamSettings) -> Iterator[int]:
-    """Number the batches that are to be done: one that was begun, then those of the files that are new."""
-    begun = checkpoint.under_way()
+def _numbers(batches: FileBatches | LogBatches) -> Iterator[int]:
+    begun = batches.checkpoint.under_way()
     if begun is not None:
         yield begun
-    for files in _cut(new_files(settings), settings):
-        yield checkpoint.begin(files)
+    yield from batches.new()
 
 
-def _cut(files: Sequence[FoundFile], settings: StreamSettings) -> Iterator[list[FoundFile]]:
-    """Take as many files together as one batch may have, the oldest first."""
-    held: list[FoundFile] = []
-    size = 0
-    for file in files:
-        full = settings.max_files is not None and len(held) >= settings.max_files
-        large = settings.max_bytes is not None and size + file.size > settings.max_bytes
-        if held and (full or large):
-            yield held
-            held, size = [], 0
-        held.append(file)
-        size += file.size
-    if held:
-        yield held
+class LogBatches:
+    """Batches of what is in a log and belongs to no batch yet."""
 
+    def __init__(self, state: State, log: Log) -> None:
+        self.checkpoint = Checkpoint(state.spark)
+        self._log = log
 
-def _do(stream: OpenStream, checkpoint: Checkpoint, number: int, settings: StreamSettings) -> None:
-    files = stream.state.files(number)
-    stream.batches.do(_Files(), number)
-    # Before the batch is done for good: what a process that dies here has left is removed by the next.
-    _remove(files, settings)
-    checkpoint.commit(number)
+    def new(self) -> Iterator[int]:
+        """Note batches one after the other, and give their numbers."""
+        # What comes meanwhile is for the next run.
+        until = self._log.now()
+        while True:
+            start = self._start()
+            end = self._log.end(start, self._log.max_rows, until)
+            if end == start:
+                return
+            yield self.checkpoint.begin(end)
 
+    def rows(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Read the events between two ends."""
+        end = self.checkpoint.end(number)
+        assert end is not None
+        return self._log.read(self._log.span(self._start(number - 1), end))
 
-class _Files:
-    """The rows of a batch: files, which are read here."""
+    def done(self, number: int) -> None:
+        """Leave the log as it is."""
 
-    def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-        """Match them one after the other."""
-        return [row for part in match_part(_rows(files), task) for row in part.to_pylist()]
+    def close(self) -> None:
+        """Hang up."""
+        self._log.close()
 
-    def staged(self, files: Sequence[Path], ddl: str) -> Any:
-        """Have none for a broker."""
-        raise NotImplementedError
-
-
-def _rows(files: Iterable[str]) -> Iterator[pa.RecordBatch]:
-    """Name files, as a source does; what is gone meanwhile is passed over, as Spark does."""
-    for path in files:
-        try:
-            arrived = dt.datetime.fromtimestamp(Path(path).stat().st_mtime, dt.UTC)
-        except FileNotFoundError:
-            continue
-        columns = zip((None, None, path, arrived), SCHEMA, strict=True)
-        arrays = [pa.array([value], field.type) for value, field in columns]
-        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-
-
-def _remove(files: Iterable[str], settings: StreamSettings) -> None:
-    """Do with files whose batch is committed what was asked for."""
-    if settings.finished == DELETE:
-        for path in files:
-            Path(path).unlink(missing_ok=True)
-    elif settings.finished.startswith(ARCHIVE):
-        archive = Path(settings.finished.removeprefix(ARCHIVE)).absolute()
-        for path in files:
-            if os.path.lexists(path):
-                place = archive / path.lstrip("/")
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.move(path, place)
+    def _start(self, before: int | None = None) -> End:
+        """Return where the batch after another one begins; without one, where the next does."""
+        return self.checkpoint.end(before) or self._log.begin()

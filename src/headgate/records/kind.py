@@ -59,14 +59,14 @@ class Records(Kind):
     def _settings_at(path: Path) -> NameSettings:
         from headgate.contents.protocol import filters_in
         from headgate.core.rooms import CLAUSES
-        from headgate.core.snapshot import is_snapshot, open_snapshot
+        from headgate.core.snapshot import is_snapshot, manifest_of
         from headgate.core.versions.current import resolved
         from headgate.records.index.live import MEANING
         from headgate.records.names import NameSettings
 
         clauses = resolved(path) / CLAUSES
         places = filters_in(clauses if is_snapshot(clauses) else path, RECORDS)
-        said = (open_snapshot(each, RECORDS, verify=False).about.get(MEANING) for each in places[:1])
+        said = (manifest_of(each)["about"].get(MEANING) for each in places[:1])
         return NameSettings.of(next(said, None))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RecordContents:

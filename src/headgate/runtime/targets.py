@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -85,14 +84,25 @@ class Group(NamedTuple):
         )
 
 
-@lru_cache(maxsize=2)
-def opened(group: Openable) -> ShardEngines:
-    """Open shards once in a process.
+_opened: dict[Openable, ShardEngines] = {}
+_MOST = 2
+"""Groups that stay open: Spark hands out one after the other, and two are compared."""
 
-    Spark hands out one group after the other, and two are compared, so two are enough.
-    """
-    with in_memory(group.place):
-        return group.open()
+
+def opened(group: Openable) -> ShardEngines:
+    """Open shards once in a process."""
+    engines = _opened.pop(group, None)
+    if engines is None:
+        with in_memory(group.place):
+            engines = group.open()
+    return _keep(group, engines)
+
+
+def _keep(group: Openable, engines: ShardEngines) -> ShardEngines:
+    _opened[group] = engines
+    while len(_opened) > _MOST:
+        _opened.pop(next(iter(_opened)), None)
+    return engines
 
 
 @contextmanager
@@ -176,7 +186,7 @@ class Target:
 
     def ids(self) -> list[Ids]:
         """List the ids of the subscriptions, by shard."""
-        return [ids_at(Path(shard.place)) for shard in self.shards]
+        return [ids_at(shard.place) for shard in self.shards]
 
     def groups(self, memory: int) -> tuple[Group, ...]:
         """Put shards together that lie in one memory of so many bytes, or one by one if they are larger.
@@ -223,33 +233,39 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
 
 
 def _open_target(found: Located) -> Target:
-    target = _target_at(found.place)
-    if str(found.place) == found.name:
-        return target
-    # Workers of other machines fetch it themselves.
-    here = str(found.place)
-    shards = [shard._replace(place=found.name_of(shard.place.removeprefix(here))) for shard in target.shards]
-    return replace(target, place=found.name, shards=tuple(shards))
+    target, engine = _target_at(found.place)
+    if str(found.place) != found.name:
+        # Workers of other machines fetch it themselves.
+        here = str(found.place)
+        shards = [each._replace(place=found.name_of(each.place.removeprefix(here))) for each in target.shards]
+        target = replace(target, place=found.name, shards=tuple(shards))
+    if engine is not None:
+        # Whoever asks it here need not open it again.
+        _keep(Group(target.place, target.digest), ShardEngines.of(engine))
+    return target
 
 
-def _target_at(place: Path) -> Target:
+def _target_at(place: Path) -> tuple[Target, Engine | None]:
+    """Verify a snapshot; the engine is that of one in one piece."""
     room = room_of(place)
     if room in {GRAPH, sharding.ROOM}:
-        target = _open_graph(place, graph_places(place))
+        target, engine = _open_graph(place, graph_places(place))
     else:
-        target = _open_filters(place, shard_places(place), ranked=room in {RANKING, shard_snapshots.RANKED})
+        ranked = room in {RANKING, shard_snapshots.RANKED}
+        target, engine = _open_filters(place, shard_places(place), ranked=ranked)
     if room not in {sharding.ROOM, *shard_snapshots.ROOMS}:
-        return target
-    return replace(target, routes=Routes.read(place, room, target.content))
+        return target, engine
+    return replace(target, routes=Routes.read(place, room, target.content)), None
 
 
-def _open_graph(whole: Path, places: list[Path]) -> Target:
-    names = Engine.open(places[0]).graph.base.names
+def _open_graph(whole: Path, places: list[Path]) -> tuple[Target, Engine]:
+    engine = Engine.open(places[0])
+    names = engine.graph.base.names
     for place in places[1:]:
         Engine.open(place)
     # The manifest of a graph names that of its filters.
     digests = [digest_of(place) for place in places]
-    return Target(
+    target = Target(
         str(whole),
         digest_of(whole),
         content_at(places[0]),
@@ -260,22 +276,27 @@ def _open_graph(whole: Path, places: list[Path]) -> Target:
         numbered_nodes=names.node_ids.numbered,
         mark=kind_at(places[0]).mark_at(places[0]),
     )
+    return target, engine
 
 
-def _open_filters(whole: Path, places: list[Path], *, ranked: bool) -> Target:
+def _open_filters(whole: Path, places: list[Path], *, ranked: bool) -> tuple[Target, Engine]:
     """Verify filters without a graph, in one shard or several."""
-    ids = [ids_at(place, verify=True) for place in places]
-    return Target(
+    engines = [Engine.open(place) for place in places]
+    kind = kind_at(places[0])
+    indexes = [each for engine in engines for each in engine.backend.contents]
+    looked_at = _attributes(_filters(places)) if ranked else _sorted(*kind.looked_at(indexes))
+    target = Target(
         str(whole),
         digest_of(whole),
         content_at(places[0]),
         tuple(Shard(str(place), digest_of(place)) for place in places),
-        *_attributes(_filters(places) if ranked else places),
-        numbered=have_numbers(ids),
+        *looked_at,
+        numbered=have_numbers([engine.backend.built for engine in engines]),
         graph=False,
         ranked=ranked,
-        mark=kind_at(places[0]).mark_at(places[0]),
+        mark=kind.mark_at(places[0]),
     )
+    return target, engines[0]
 
 
 def _filters(places: list[Path]) -> list[Path]:
@@ -286,5 +307,10 @@ def _filters(places: list[Path]) -> list[Path]:
 
 def _attributes(filters: list[Path]) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
     """List the attributes that filters name, and those that they compare, of snapshots that were verified."""
-    named, compared = kind_at(filters[0]).attributes(filters) if filters else (set(), set())
+    return _sorted(*(kind_at(filters[0]).attributes(filters) if filters else (set(), set())))
+
+
+def _sorted(
+    named: set[Attribute], compared: set[Attribute]
+) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
     return tuple(sorted(named)), frozenset(compared)

@@ -64,6 +64,10 @@ _objects = msgspec.json.Decoder(list[dict[str, Any]])
 _encode = msgspec.json.Encoder().encode
 
 
+class EnvelopeTypeError(EventError):
+    """Refuse a request whose content type holds no events."""
+
+
 class Sent(NamedTuple):
     """An event that was sent: what is matched, and the text that is kept."""
 
@@ -84,7 +88,7 @@ def read_sent(body: bytes, content_type: str, headers: Mapping[str, str]) -> lis
         return [_read_line(line, number) for number, line in enumerate(body.splitlines(), 1) if line.strip()]
     if kind == JSON:
         return _read_rows(body)
-    raise EventError(
+    raise EnvelopeTypeError(
         f"the content type is {content_type!r}: send {STRUCTURED}, {BATCH}, {JSON}, {NDJSON}, or "
         "binary mode with "
         "`ce-` headers"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headgate.spark.frames.match import match, refused, top
     from headgate.spark.frames.what_if import WhatIf, what_if
     from headgate.spark.frames.writing import write_parquet
-    from headgate.spark.service.source import register_source
+    from headgate.spark.stream.service import register_source
 
 _HOMES = {
     "Backtest": "frames.backtest",
@@ -34,7 +34,7 @@ _HOMES = {
     "explain": "frames.explain",
     "match": "frames.match",
     "refused": "frames.match",
-    "register_source": "service.source",
+    "register_source": "stream.service",
     "top": "frames.match",
     "what_if": "frames.what_if",
     "write_parquet": "frames.writing",

@@ -13,23 +13,23 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from headgate.errors import TableError
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.runtime.statistics import WaitingStatistics
 from headgate.stream import rows as told
-from headgate.stream.files import check_removed
-from headgate.stream.rows import Survey
+from headgate.stream.rows import Survey, match_schema
 from headgate.stream.settings import is_broker
 from headgate.stream.sinks import FileSink
+from headgate.stream.sources.files import check_removed
 from headgate.stream.staging import Staging
 from headgate.stream.worker import Task
 from headgate.tables.places import local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from headgate.runtime.log import Subscriptions
     from headgate.runtime.seen import SeenIds
@@ -49,14 +49,9 @@ class StreamEnd(Exception):  # noqa: N818 -- it is no error
     """A batch is not begun, because the stream ends."""
 
 
-class BatchRows(Protocol):
-    """The rows of a batch, wherever they are."""
-
-    def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-        """Match them, part by part; returns what each part tells. `files` are all that the batch has."""
-
-    def staged(self, files: Sequence[Path], ddl: str) -> Any:
-        """Return the matches in staged files, for a broker."""
+Match = Callable[["Task", "Sequence[str]"], "Sequence[Mapping[str, Any]]"]
+"""Matches the rows of a batch, wherever they are, part by part; returns what each part tells. It is given the
+names of all files that the batch has, too."""
 
 
 class Batches:
@@ -83,6 +78,7 @@ class Batches:
         self._reading = reading
         self._telling = telling
         self._numbered = numbered
+        self._schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
         self.statistics: WaitingStatistics | None = None
         if settings.stats is not None:
             self.statistics = WaitingStatistics(local(settings.stats), lambda: subscriptions.ids)
@@ -100,16 +96,16 @@ class Batches:
         """Refuse to write where another stream has written, and to lose what is ready."""
         self._staging.take_over()
 
-    def __call__(self, rows: BatchRows, number: int) -> None:
+    def __call__(self, match: Match, number: int) -> None:
         """Do a batch that Spark gives."""
         try:
-            self._call(rows, number)
+            self._call(match, number)
         except BaseException as error:
             # Spark hands on its text alone.
             self.failure = error
             raise
 
-    def _call(self, rows: BatchRows, number: int) -> None:
+    def _call(self, match: Match, number: int) -> None:
         # Not `with`: whoever ends the stream holds it and waits for us, and Spark cannot be told to give up.
         while not self.under_way.acquire(timeout=_LOOK):
             if self.ending:
@@ -118,11 +114,11 @@ class Batches:
             if self.ending:
                 # Not passed over, which Spark would take for done.
                 raise StreamEnd
-            self.do(rows, number)
+            self.do(match, number)
         finally:
             self.under_way.release()
 
-    def do(self, rows: BatchRows, number: int) -> None:
+    def do(self, match: Match, number: int) -> None:
         """Do a batch, or what is left to do of it."""
         begun = time.monotonic()
         record, offsets = self._state.batch(number), self._state.rows_of(number)
@@ -140,7 +136,7 @@ class Batches:
         if record[STAGE] == READY and not self._staging.is_sound(record):
             record = {**record, STAGE: PINNED}
         if record[STAGE] == PINNED:
-            record = self._worked(rows, number, record)
+            record = self._worked(match, number, record)
         before = time.monotonic()
         self._commit(number, record)
         record = self._state.put(number, {**record, STAGE: COMMITTED})
@@ -177,12 +173,12 @@ class Batches:
             "newest": newest,
         }
 
-    def _worked(self, rows: BatchRows, number: int, record: Record) -> Record:
+    def _worked(self, match: Match, number: int, record: Record) -> Record:
         """Read, judge and match; what comes of it is staged."""
         check_removed(self._files(number), self._settings)
-        survey = self._surveyed(rows, number, record)
+        survey = self._surveyed(match, number, record)
         before = time.monotonic()
-        note = self._written(rows, number, survey)
+        note = self._written(number, survey)
         dead = self._staging.dead.ready(self._staging.dead_place, survey.files(told.DEAD_FILE))
         if self._settings.window is not None:
             self._seen.note(number, survey.hashes, record["at"] // _MICROS)
@@ -204,15 +200,15 @@ class Batches:
             },
         )
 
-    def _surveyed(self, rows: BatchRows, number: int, record: Record) -> Survey:
+    def _surveyed(self, match: Match, number: int, record: Record) -> Survey:
         """Match each event once, also those of which two parts have one: only the driver can see that."""
         by_name = not is_broker(self._settings.events)
         for _ in range(_TRIES):
-            survey = self._match(rows, number, record, None)
+            survey = self._match(match, number, record, None)
             struck = {} if self._settings.window is None else survey.repeated(by_name=by_name)
             if not struck:
                 return survey
-            survey = self._match(rows, number, record, struck)
+            survey = self._match(match, number, record, struck)
             # The source is read again for it, and may have lost something meanwhile.
             if survey.has_once(mark for marks in struck.values() for mark in marks):
                 return survey
@@ -222,7 +218,7 @@ class Batches:
         )
 
     def _match(
-        self, rows: BatchRows, number: int, record: Record, struck: Mapping[int, frozenset[int]] | None
+        self, match: Match, number: int, record: Record, struck: Mapping[int, frozenset[int]] | None
     ) -> Survey:
         before = time.monotonic()
         window = self._settings.window
@@ -248,24 +244,18 @@ class Batches:
             results=self._settings.limit,
             struck=struck,
         )
-        found = rows.match(task, self._files(number))
+        found = match(task, self._files(number))
         self._spent["job"] = self._spent.get("job", 0.0) + time.monotonic() - before
         return Survey(found)
 
     def _files(self, number: int) -> list[str]:
         return [] if is_broker(self._settings.events) else self._state.files(number)
 
-    def _written(self, rows: BatchRows, number: int, survey: Survey) -> Note:
+    def _written(self, number: int, survey: Survey) -> Note:
         files = survey.files(told.FILE)
         if isinstance(self._sink, FileSink):
             return self._sink.folder.ready(self._staging.matches_place, files).note
-        return self._sink.write(rows.staged(self._staging.staged_files(files), self._ddl), number)
-
-    @property
-    def _ddl(self) -> str:
-        ranked = ", score double, rank int" if self._settings.best is not None else ""
-        given = ", results array<map<string, string>>, complete boolean" if self._settings.results else ""
-        return f"event_id string, subscription_id {'long' if self._numbered else 'string'}{ranked}{given}"
+        return self._sink.write(self._staging.staged_files(files), self._schema, number)
 
     def _after(self, number: int, record: Record) -> None:
         """Forget what no batch needs any more."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sinks import FileSink, Sink
 
+    OpenSink = Callable[[pa.Schema, StreamReporter], Sink | FileSink]
+
 
 @dataclass(frozen=True)
 class OpenStream:
@@ -65,7 +67,7 @@ class OpenStream:
 @contextmanager
 def opened(
     settings: StreamSettings,
-    open_sink: Callable[[pa.Schema, StreamReporter], Sink | FileSink],
+    open_sink: OpenSink,
     *,
     quiet: bool,
     history: History | None,

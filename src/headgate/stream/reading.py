@@ -27,8 +27,8 @@ from headgate.core.values import check, fold
 from headgate.errors import EventError, TableError
 from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
-from headgate.stream.columns import COLUMNS
 from headgate.stream.csv_rows import CsvFile
+from headgate.stream.sources.columns import COLUMNS
 from headgate.tables.document_rows import unpack_document
 from headgate.tables.event_rows import is_record, read_event
 from headgate.tables.packed import PACKED, codec_of, ending, read_file

@@ -11,9 +11,10 @@ from headgate.core.versions.locating import located
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
 from headgate.runtime.statistics import check_statistics
-from headgate.stream import settings as topics
-from headgate.stream.settings import ARCHIVE, JSONL, NATS, PARQUET, SERVICE, is_broker
-from headgate.tables.places import check_apart, check_here, check_links, is_remote, local
+from headgate.stream.settings import JSONL, PARQUET, is_broker
+from headgate.stream.sources.files import check_source
+from headgate.stream.sources.registry import sources_of
+from headgate.tables.places import check_apart, check_here, is_remote, local
 from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def check_request(settings: StreamSettings) -> None:
             f"snapshot {settings.snapshot} has filters of {kind.title}, and their events have no content "
             "type: leave it out"
         )
-    topics.check(settings)
+    for source in sources_of(settings):
+        source.check(settings)
     if not is_broker(settings.events):
         check_source(settings)
     if settings.changes is not None and not is_broker(settings.changes):
@@ -59,32 +61,8 @@ def check_request(settings: StreamSettings) -> None:
     apart = [settings.snapshot, settings.state, *places, settings.events, settings.changes]
     apart += [settings.report, settings.stats]
     check_apart(*(each for each in apart if each is None or not is_broker(each)))
-    if any(each.startswith(NATS) for each in (settings.events, settings.output, settings.changes or "")):
-        # Last: it asks servers.
-        from headgate.stream import nats
-
-        nats.check(settings)
-    if settings.events.startswith(SERVICE):
-        from headgate.stream import service
-
-        service.check(settings)
-
-
-def check_source(settings: StreamSettings) -> None:
-    """Refuse a folder that files cannot be taken from."""
-    if is_remote(settings.events):
-        raise TableError(
-            f"{settings.events}: a stream takes files from a folder that all machines see: name one, "
-            "or a broker"
-        )
-    if not local(settings.events).is_dir():
-        raise TableError(f"{settings.events} is not a folder: make it, and move files of events into it")
-    check_links(settings.events, folders=True)
-    kept = settings.finished.removeprefix(ARCHIVE)
-    if kept != settings.finished:
-        inside = Path(kept).absolute().is_relative_to(local(settings.events).absolute())
-        if not kept or inside:
-            raise TableError(f"finished is {settings.finished!r}: name a folder outside of {settings.events}")
+    for source in sources_of(settings):
+        source.ask(settings)
 
 
 def check_folder(path: str, form: str) -> None:

@@ -60,12 +60,6 @@ _SUMMARY: dict[str, pa.DataType] = {
     STATISTICS: pa.binary(),
 }
 SUMMARY = pa.schema(_SUMMARY)
-SUMMARY_DDL = (
-    f"{PART} int, {FILE} string, {DEAD_FILE} string, {EVENTS} long, {MATCHES} long, dead array<long>, "
-    f"{NEWEST} long, {HASHES} binary, "
-    f"{ORIGINS} array<struct<name: string, events: long, {ARRIVED}: double>>, {READING} double, "
-    f"{MATCHING} double, {STATISTICS} binary"
-)
 
 NAMED = 1000
 """How many origins are named in a batch's record, at most."""

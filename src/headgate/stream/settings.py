@@ -1,24 +1,21 @@
-"""What is asked of a stream: its settings, and addresses of Kafka."""
+"""What is asked of a stream."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
+from typing import TYPE_CHECKING
 
 from headgate.contents.settings import INPUT, OUTPUT, Giving, formats
 from headgate.core.ranks import EXACT, RELAXED
 from headgate.core.settings import Kind, check_values, setting, settings_of
 from headgate.errors import TableError
+from headgate.stream.sources.registry import source_of
 from headgate.tables.settings import Best
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-NATS, KAFKA = "nats://", "kafka://"
-SERVICE = ("http://", "https://")
-"""How addresses of services begin, whose logs are read."""
 PARQUET, JSONL = FORMATS = ("parquet", "jsonl")
 KEEP, DELETE, ARCHIVE = "keep", "delete", "archive:"
 """What becomes of a file of events whose batch is committed."""
@@ -172,63 +169,11 @@ class StreamSettings(Best, Giving):
             raise TableError("max_files, max_bytes and finished are for files: limit a broker by max_rows")
 
 
-def is_broker(place: str) -> bool:
-    """Tell a broker or a service from a folder."""
-    return place.startswith((NATS, KAFKA, *SERVICE))
+def is_broker(place: str | None) -> bool:
+    """Tell a broker or a service from a folder, or nothing."""
+    return source_of(place) is not None
 
 
 def _beside(output: str, state: str, word: str) -> str:
     """Name a folder after the output; that of a broker is in the state."""
     return f"{state.rstrip('/')}/{word}" if is_broker(output) else f"{output.rstrip('/')}-{word}"
-
-
-OTHERS = ("nats.", "service.")
-"""How names of options begin that are not for Kafka."""
-
-
-class Topic(NamedTuple):
-    """What an address names."""
-
-    servers: str
-    name: str
-    options: Mapping[str, str]
-
-    @classmethod
-    def of(cls, address: str, shared: Mapping[str, str]) -> Topic:
-        """Read an address; its own options go before those that are shared.
-
-        >>> Topic.of("kafka://a:9092,b:9092/events?startingOffsets=latest", {})
-        Topic(servers='a:9092,b:9092', name='events', options={'startingOffsets': 'latest'})
-        """
-        place, _, query = address.removeprefix(KAFKA).partition("?")
-        servers, _, name = place.partition("/")
-        if "@" in servers:
-            raise TableError(
-                "a Kafka address has no user: set kafka.security.protocol, kafka.sasl.mechanism and "
-                "kafka.sasl.jaas.config as options"
-            )
-        if not servers or not name:
-            raise TableError("a Kafka address is kafka://host:9092/topic, with options after a ?")
-        options = {key: value for key, value in shared.items() if not key.startswith(OTHERS)}
-        for part in filter(None, query.split("&")):
-            key, equals, value = part.partition("=")
-            if not equals:
-                raise TableError(
-                    f"options of a Kafka address are name=value, joined by &: {key!r} has no value"
-                )
-            options[key] = unquote(value)
-        return cls(servers, unquote(name), options)
-
-
-def check(settings: StreamSettings) -> None:
-    """Refuse addresses that cannot be right, before Spark starts."""
-    for address in (settings.events, settings.output):
-        if address.startswith(KAFKA):
-            Topic.of(address, settings.options)
-    if (settings.changes or "").startswith(KAFKA):
-        raise TableError("changes of subscriptions come from a folder or from nats://, not from Kafka")
-    if settings.output.startswith(SERVICE) or (settings.changes or "").startswith(SERVICE):
-        raise TableError(
-            "a service is a source of events alone: matches go to a folder, nats:// or kafka://, and changes "
-            "of subscriptions come from a folder or nats://"
-        )

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headgate.runtime.parts import PartFolder, Staged
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     import pyarrow as pa
 
 
@@ -27,8 +30,8 @@ class Sink(Protocol):
     def prepare(self, batch: int) -> None:
         """Drop what an attempt that did not commit has left."""
 
-    def write(self, found: Any, batch: int) -> Note:
-        """Have matches at hand; may run Spark jobs. Returns what `commit` needs."""
+    def write(self, files: Sequence[Path], schema: pa.Schema, batch: int) -> Note:
+        """Have the matches in files of Parquet at hand; may run Spark jobs. Returns what `commit` needs."""
 
     def commit(self, batch: int, note: Note) -> None:
         """Let others see them. Idempotent."""

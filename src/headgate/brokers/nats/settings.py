@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from headgate.errors import TableError
 
@@ -156,19 +156,6 @@ class NatsSettings:
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise TableError(f"{self.place}: password_file {self.password_file}: {why}") from error
-
-    @property
-    def url(self) -> str:
-        """Put everything back into one address, secrets too: for Spark's option `url`, never for people."""
-        access = ""
-        if self.user is not None:
-            access = quote(self.user, safe="")
-            access += "@" if self.password is None else f":{quote(self.password, safe='')}@"
-        default = NatsSettings(self.servers, self.stream)
-        left = [one.name for one in fields(self)[2:] if one.name not in {"user", "password"}]
-        said = {name: getattr(self, name) for name in left if getattr(self, name) != getattr(default, name)}
-        query = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in said.items())
-        return f"nats://{access}{','.join(self.servers)}/{quote(self.stream)}{'?' if query else ''}{query}"
 
 
 def shown(place: str) -> str:

@@ -85,7 +85,8 @@ class MixedKind(Kind):
             check_dialect(dialect)
             raise SubscriptionError(
                 f"dialect {dialect!r} is of another kind: filters here look at {self.title}, in "
-                f"{', '.join(map(repr, self.dialects))}"
+                f"{', '.join(map(repr, self.dialects))}",
+                names_it=False,
             )
         return place
 
@@ -143,6 +144,17 @@ class MixedKind(Kind):
         compared: set[tuple[str, ...]] = set()
         for kind in self.kinds:
             found = kind.attributes([place / kind.name for place in snapshots])
+            named |= found[0]
+            compared |= found[1]
+        return named, compared
+
+    def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
+        """List the same of filters that are indexed."""
+        named: set[tuple[str, ...]] = set()
+        compared: set[tuple[str, ...]] = set()
+        for kind in self.kinds:
+            own = [each.content for index in indexes for each in index.members if each.kind.name == kind.name]
+            found = kind.looked_at(own)
             named |= found[0]
             compared |= found[1]
         return named, compared

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from headgate.contents.mixed.index import Member, MixedIndex
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
 from headgate.contents.protocol import Clause
+from headgate.contents.refusing import made_of, raise_first
 from headgate.core.ids import Ids
 from headgate.core.snapshot import open_snapshot, open_with_inside
 from headgate.core.subscription import MIXED, Subscription
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.mixed.kind import MixedKind
     from headgate.contents.protocol import Content, ContentRoom
+    from headgate.core.event import Id
 
 
 class MixedRoom:
@@ -45,14 +48,27 @@ class MixedRoom:
         given = list(subscriptions)
         Ids.of(each.id for each in given)
         parts: list[list[Subscription]] = [[] for _ in self.rooms]
-        for each in given:
+
+        def file(each: Subscription) -> None:
             if each.filter == ALWAYS and each.dialect == MIXED:
                 for part, room in zip(parts, self.rooms, strict=True):
                     part.append(Subscription(each.id, room.always, room.dialect))
-                continue
+                return
             text, dialect = read_dialect(each.filter, each.dialect)
             parts[self.kind.place_of(dialect)].append(Subscription(each.id, text, dialect))
-        return self.joined([room.build(part) for room, part in zip(self.rooms, parts, strict=True)])
+
+        made_of(given, file)
+        built: list[Content] = []
+        refused: dict[Id, HeadgateError] = {}
+        for room, part in zip(self.rooms, parts, strict=True):
+            try:
+                built.append(room.build(part))
+            except HeadgateError as error:
+                if not error.refused:
+                    raise
+                refused |= error.refused
+        raise_first(refused)
+        return self.joined(built)
 
     def open(self, path: Path, *, verify: bool = True) -> MixedIndex:
         """Open a snapshot: that of each kind lies inside it."""

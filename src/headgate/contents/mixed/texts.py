@@ -46,6 +46,8 @@ def read_dialect(text: str, dialect: str) -> tuple[str, str]:
         return text, dialect
     spoken, mark, rest = text.partition(_MARK)
     if not mark:
-        raise SubscriptionError(f"the filter {text!r} does not say its dialect: write it as 'sql: age > 30'")
+        raise SubscriptionError(
+            f"the filter {text!r} does not say its dialect: write it as 'sql: age > 30'", names_it=False
+        )
     check_dialect(spoken)
     return rest, spoken

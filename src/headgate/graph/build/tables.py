@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents.refusing import made_of, raise_first
 from headgate.core.ids import Ids, check_id
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
@@ -70,14 +71,16 @@ def from_models(
         _check_ids("node", node.id, node.subscription)
     for subscription in subscriptions:
         _check_ids("subscription", subscription.id)
-        fixed_score(subscription.score, subscription.id)
+    made_of(subscriptions, lambda row: fixed_score(row.score, row.id))
     read = read_tables(
         _table(nodes, ("id", "filter", "kind", "subscription", "dialect", "score", "cost")),
         _table(edges, ("source", "target", "filter", "dialect", "cost")),
         _table(subscriptions, ("id", "filter", "dialect", "node", "score")),
     )
     for refused in read.refused:
-        raise GraphError(refused.reason)
+        if refused.table != SUBSCRIPTIONS:
+            raise GraphError(refused.reason)
+    raise_first({subscriptions[each.row].id: GraphError(each.reason) for each in read.refused})
     return read.parts
 
 

@@ -168,7 +168,10 @@ class Changes:
             raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
         if subscription.node is None:
             raise SubscriptionError(f"subscription {subscription.id!r} is attached to no node: give `node`")
-        node = self._node(subscription.node)
+        try:
+            node = self._node(subscription.node)
+        except GraphError as error:
+            raise GraphError(f"subscription {subscription.id!r}: {error}") from None
         score = fixed_score(subscription.score, subscription.id)
         number = self._add_filter(subscription.filter, subscription.dialect)
         place = self._subscription(subscription.id)

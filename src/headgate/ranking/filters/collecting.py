@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.protocol import Clause, CodesClauses
+from headgate.contents.refusing import made_of
 from headgate.core.interning import TextPool
 from headgate.ranking.filters import coded
 from headgate.ranking.filters.clauses import MOST, ClauseTable, Collector, Named, Weighted, weigh
@@ -36,10 +37,12 @@ def collect(subscriptions: Sequence[Subscription], room: ContentRoom) -> ClauseT
         left[each.rows] = False
     collector = Collector()
     rest = np.flatnonzero(left)
-    for place in rest.tolist():
-        each_one = subscriptions[place]
-        clauses = room.clauses(each_one.filter, each_one.dialect)
-        collector.add(clauses, weigh(clauses, each_one.weights, f"subscription {each_one.id!r}"))
+
+    def add(row: Subscription) -> None:
+        clauses = room.clauses(row.filter, row.dialect)
+        collector.add(clauses, weigh(clauses, row.weights, f"subscription {row.id!r}"))
+
+    made_of([subscriptions[place] for place in rest.tolist()], add)
     if not tables:
         return collector.finish()
     return _joined([collector.finish(), *tables], np.concatenate([rest, *places]))
@@ -86,7 +89,7 @@ def _weights(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription])
     if quick is not None:
         return quick
     clauses = [Clause("", own) for own in names]
-    found = [weigh(clauses, each.weights, f"subscription {each.id!r}") for each in chosen]
+    found = made_of(chosen, lambda row: weigh(clauses, row.weights, f"subscription {row.id!r}"))
     return np.array(found, np.float64).reshape(-1)
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.refusing import made_of, raise_first
 from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids
 from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
 from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
-from headgate.errors import SubscriptionError
+from headgate.errors import HeadgateError, SubscriptionError
 from headgate.ranking.filters import base, batches
 from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.clause_index import ClauseIndex
@@ -87,13 +88,15 @@ class RankedIndex:
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {subscription.id: subscription for subscription in given}
         ordered = [by_id[identity] for identity in ids.to_list()]
-        scorings = [read_scoring(room, each.score, each.id) for each in ordered]
+        scorings = made_of(ordered, lambda row: read_scoring(room, row.score, row.id))
         scores, by_event = split(scorings)
         keys, rows = rank(scores)
-        content = room.build(
-            Subscription(key, ordered[row].filter, ordered[row].dialect)
-            for key, row in zip(keys.tolist(), rows.tolist(), strict=True)
-        )
+        by_key = {key: ordered[row] for key, row in zip(keys.tolist(), rows.tolist(), strict=True)}
+        try:
+            content = room.build(Subscription(key, each.filter, each.dialect) for key, each in by_key.items())
+        except HeadgateError as error:
+            raise_first({by_key[key].id: why for key, why in error.refused.items()})
+            raise
         clauses = ClauseIndex.build(ordered, room=room) if relaxed else None
         return cls.from_contents(ids, scores, content, clauses, room=room, by_event=by_event)
 

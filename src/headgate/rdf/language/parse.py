@@ -288,7 +288,8 @@ def parse_pattern(text: str, dialect: str = SPARQL) -> Pattern:
     """Parse a filter; raises `RefusedFilterError`, and `UnsupportedFilterError` for what is no pattern."""
     if dialect not in (SPARQL, TUPLES):
         raise SubscriptionError(
-            f"dialect {dialect!r} is for records: filters of RDF events are {SPARQL!r} or {TUPLES!r}"
+            f"dialect {dialect!r} is for records: filters of RDF events are {SPARQL!r} or {TUPLES!r}",
+            names_it=False,
         )
     check_text(text)
     words = cut(text)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from headgate.contents.live import LiveIndex
 from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts, Portion
+from headgate.contents.refusing import raise_first, tried
 from headgate.contents.sharing import slice_of
 from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
@@ -100,11 +101,12 @@ class RecordIndex(LiveIndex[State]):
 
         given = list(subscriptions)
         ids = Ids.of(subscription.id for subscription in given)
-        texts = {each.id: to_sql(each.filter, each.dialect, settings) for each in given}
-        ordered = [texts[identity] for identity in ids.to_list()]
+        by_id = {each.id: each for each in given}
+        rows = [by_id[identity] for identity in ids.to_list()]
+        texts, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
+        ordered, given_ids = list(texts.values()), list(texts)
         compiled = compile_filters(ordered)
-        for refused in compiled.refused:
-            raise refused.error
+        raise_first(refused | {given_ids[text.place]: text.error for text in compiled.refused})
         return cls.from_programs(
             ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings
         )

@@ -29,7 +29,8 @@ def to_sql(text: str, dialect: str, settings: NameSettings = USUAL) -> str:
     if dialect not in (SQL, LABELS):
         *most, last = map(repr, (SQL, LABELS, *FOREIGN))
         raise SubscriptionError(
-            f"dialect {dialect!r} is not for records: their filters are {', '.join(most)} or {last}"
+            f"dialect {dialect!r} is not for records: their filters are {', '.join(most)} or {last}",
+            names_it=False,
         )
     if dialect == SQL and _SPARQL.match(text):
         raise FilterError("this is SPARQL: give it the dialect 'sparql'", text, 0)

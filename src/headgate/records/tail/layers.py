@@ -25,7 +25,6 @@ from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
 from headgate.records.index.matcher import Matcher, Pairs
 from headgate.records.programs.programs import Programs, concatenate, take
-from headgate.records.tail.tail import Tail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
     from headgate.records.programs.tokens import Program
-    from headgate.records.tail.tail import TailView
+    from headgate.records.tail.tail import Tail, TailView
 
     Removed: TypeAlias = NDArray[np.uint8]
 
@@ -189,8 +188,7 @@ class Layers:
         self._weigh = weigh
         self._mark = mark
         self._short = SHORT if short is None else short
-        self._tail = Tail(mark)
-        self._view = LateView((Loose(0, self._tail, self._tail.view()),), 0)
+        self._view = LateView((), 0)
         # Of who puts a view in place: one that adds, and one that builds layers.
         self._placing = threading.Lock()
         self._aside: threading.Thread | None = None
@@ -211,9 +209,13 @@ class Layers:
         if failure is not None:
             raise failure
         with self._placing:
-            last = self._view.parts[-1]
-            if last.filters >= self._short and not self._busy:
-                last = self._seal()
+            last: Layer | Loose
+            if not self._view.parts:
+                self._tail, last = self._opened()
+            else:
+                last = self._view.parts[-1]
+                if last.filters >= self._short and not self._busy:
+                    last = self._seal()
             place = self._view.filters
             self._tail.add(program)
             last = Loose(last.first, self._tail, self._tail.view())
@@ -223,6 +225,8 @@ class Layers:
     def note(self, events: int) -> None:
         """Count events that were asked about; any thread may tell, and some events may get lost."""
         view = self._view
+        if not view.parts:
+            return
         loose, layers = view.parts[-1].filters > 0, len(view.parts) > 2
         if not loose and not layers:
             return
@@ -247,14 +251,21 @@ class Layers:
         Returns the new one.
         """
         self._asked = 0
-        view, tail = self._view, Tail(self._mark)
-        opened = Loose(view.filters, tail, tail.view())
+        view = self._view
+        tail, opened = self._opened()
         # It waits for the view that is put in place here.
         aside = threading.Thread(target=self._index, args=(together,), name="headgate-layer", daemon=True)
         aside.start()
         self._tail, self._aside = tail, aside
         self._view = LateView((*view.parts, opened), view.filters)
         return opened
+
+    def _opened(self) -> tuple[Tail, Loose]:
+        """Make a tail for what comes behind all filters; what tails are made of is loaded with the first."""
+        from headgate.records.tail.tail import Tail
+
+        tail = Tail(self._mark)
+        return tail, Loose(self._view.filters, tail, tail.view())
 
     def settle(self) -> None:
         """Wait until no layer is being built."""

@@ -9,7 +9,15 @@ import msgspec
 from headgate.core.event import JSON
 from headgate.errors import EventError
 from headgate.service.api.operation import PUBLISH, READ, Answer, Call, is_number, operation
-from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, Sent, read_events, read_sent
+from headgate.service.envelope import (
+    BATCH,
+    NDJSON,
+    STRUCTURED,
+    EnvelopeTypeError,
+    Sent,
+    read_events,
+    read_sent,
+)
 from headgate.service.problems import NotFound, Problem
 
 if TYPE_CHECKING:
@@ -166,7 +174,7 @@ def _read(call: Call, read: Callable[[bytes, str, Mapping[str, str]], list[_Read
     try:
         found = read(call.body, call.headers.get("content-type", ""), call.headers)
     except EventError as error:
-        status = 415 if str(error).startswith("the content type is") else 400
+        status = 415 if isinstance(error, EnvelopeTypeError) else 400
         raise Problem(str(error), status) from None
     if not found:
         raise Problem("there is no event in the body: send one at least", 400)

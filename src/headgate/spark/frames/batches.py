@@ -31,7 +31,8 @@ from headgate.runtime.targets import open_target
 from headgate.spark.frames.columns import EventColumns, renamed
 from headgate.spark.frames.match import EventFrame
 from headgate.stream.changes import open_changes
-from headgate.stream.settings import NATS, PARQUET
+from headgate.stream.settings import PARQUET
+from headgate.stream.sources.registry import source_of
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.task import ROWS
 from headgate.tables.places import check_here
@@ -112,7 +113,7 @@ def each_batch(
         raise TableError("mode, factors and such say which are best: say with k how many are wanted")
     check_snapshot(os.fspath(snapshot), best)
     named = None if changes is None else os.fspath(changes)
-    if named is not None and not named.startswith(NATS):
+    if named is not None and source_of(named) is None:
         check_changes(named)
     if fold < 1:
         raise TableError(f"fold is {fold}: use 1 or more")

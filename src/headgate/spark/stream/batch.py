@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core import machine
 from headgate.spark.session.session import spark_errors
-from headgate.stream.columns import DDL
-from headgate.stream.rows import SUMMARY_DDL
+from headgate.stream.rows import SUMMARY
+from headgate.stream.sources.columns import DDL
 from headgate.stream.worker import match_part
 
 if TYPE_CHECKING:
@@ -24,25 +25,12 @@ if TYPE_CHECKING:
     from headgate.stream.worker import Task
 
 
-class SparkRows:
-    """The rows of a batch, matched by tasks."""
-
-    def __init__(self, rows: DataFrame) -> None:
-        self._rows = rows
-
-    def match(self, task: Task, files: Sequence[str]) -> Sequence[Mapping[str, Any]]:
-        """Match them in parallel."""
-        rows = with_empty(self._rows, files) if files else self._rows
-        with spark_errors():
-            found = rows.mapInArrow(partial(_match, task=task), SUMMARY_DDL).collect()
-        return [row.asDict() for row in found]
-
-    def staged(self, files: Sequence[Path], ddl: str) -> DataFrame:
-        """Return the matches in staged files, for a broker."""
-        session = self._rows.sparkSession
-        if files:
-            return session.read.parquet(*(f"file://{file}" for file in files))
-        return session.createDataFrame([], ddl)
+def match_rows(task: Task, files: Sequence[str], rows: DataFrame) -> Sequence[Mapping[str, Any]]:
+    """Match them in parallel."""
+    rows = with_empty(rows, files) if files else rows
+    with spark_errors():
+        found = rows.mapInArrow(partial(_match, task=task), from_arrow_schema(SUMMARY)).collect()
+    return [row.asDict() for row in found]
 
 
 def with_empty(rows: DataFrame, paths: Iterable[str]) -> DataFrame:

@@ -8,20 +8,18 @@ an id by which those who read can drop what they have.
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
-from headgate.core.machine import force, force_all
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
-from headgate.stream.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
-from headgate.stream.settings import Topic
+from headgate.spark.stream.sinks import BrokerSink
+from headgate.stream.sources.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.sources.kafka import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sinks import Note
 
 FORMAT = "kafka"
 PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -89,43 +88,21 @@ def _header(name: str, value: Column) -> Column:
     return sf.struct(sf.lit(name).alias("key"), sf.encode(value, "utf-8").alias("value"))
 
 
-class KafkaSink:
-    """A sink after the protocol of `sinks`: files are staged, so that a repeated commit sends the same."""
+class KafkaSink(BrokerSink):
+    """Matches to a topic, at least once: all of a batch is sent again if its commit was cut short."""
 
     def __init__(self, session: SparkSession, settings: StreamSettings) -> None:
-        self._session = session
+        super().__init__(session, Path(settings.state) / "kafka-out")
         self._options = sink_options(settings)
-        self._folder = Path(settings.state).absolute() / "kafka-out"
 
-    def close(self) -> None:
-        """Do nothing: the connector holds what it opened."""
+    def records(self, found: DataFrame, key: str, batch: int) -> DataFrame:
+        """Return the connector's columns, with ids."""
+        return as_records(found, key, batch)
 
-    def prepare(self, batch: int) -> None:  # noqa: ARG002
-        """Drop what was staged and never promised."""
-        for place in self._folder.glob("[0-9]*"):
-            shutil.rmtree(place, ignore_errors=True)
-
-    def write(self, found: DataFrame, batch: int) -> dict[str, Any]:
-        """Stage the records of a batch, with their ids."""
-        # A place that no other attempt has: a job of a driver that was killed may go on for a while.
-        key = uuid.uuid4().hex
-        folder = self._folder / f"{batch}-{key}"
-        with spark_errors():
-            as_records(found, key, batch).write.mode("overwrite").parquet(str(folder))
-        force_all(folder)
-        force(self._folder)
-        return {"folder": folder.name}
-
-    def commit(self, batch: int, note: dict[str, Any]) -> None:
-        """Send what is staged; all of it again if it was cut short."""
-        folder = self._folder / note.get("folder", str(batch))
-        sent = folder.with_name(f"{folder.name}-sent")
-        if folder.exists():
-            with connector(self._session), spark_errors():
-                self._session.read.parquet(str(folder)).write.format(FORMAT).options(**self._options).save()
-            shutil.rmtree(sent, ignore_errors=True)
-            folder.rename(sent)
-        shutil.rmtree(sent, ignore_errors=True)
+    def send(self, folder: Path, batch: int, note: Note) -> None:  # noqa: ARG002
+        """Send all of it."""
+        with connector(self._session), spark_errors():
+            self._session.read.parquet(str(folder)).write.format(FORMAT).options(**self._options).save()
 
 
 @contextmanager

@@ -1,15 +1,12 @@
-"""The stream job: events as they come to matches, each once.
+"""The stream job on Spark: events as they come to matches, each once.
 
-source ──► Spark: which rows are batch N ──► batch.py: pin, match, stage, commit ──► sink
-                                                ▲
-changes of subscriptions ──► log.py ────────────┘
+source ──► Spark: which rows are batch N ──► stream/batch.py: pin, match, stage, commit ──► sink
 """
 
 from __future__ import annotations
 
-import threading
-import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyspark
@@ -18,14 +15,14 @@ from pyspark.errors import PySparkException
 from headgate.spark.session.listeners import metering
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import UNLISTED, own_session
-from headgate.spark.stream import sources
-from headgate.spark.stream.batch import SparkRows
+from headgate.spark.stream.batch import match_rows
 from headgate.spark.stream.sinks import open_sink
-from headgate.stream.failing import one_line
-from headgate.stream.opening import opened
+from headgate.spark.stream.sources import read
 from headgate.stream.request import check_request
+from headgate.stream.running import run
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Iterator
 
     import pyarrow as pa
@@ -35,6 +32,7 @@ if TYPE_CHECKING:
     from headgate.stream.batch import Batches
     from headgate.stream.opening import OpenStream
     from headgate.stream.reporting import History, StreamReporter, StreamResult
+    from headgate.stream.running import Ending
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sinks import FileSink, Sink
 
@@ -66,27 +64,30 @@ def run_stream(
     """
     check_request(settings)
     own = own_session(session, CONF)
-    with one_line(settings), spark_errors(), ExitStack() as open_:
+    with ExitStack() as metered:
 
         def sink(schema: pa.Schema, telling: StreamReporter) -> Sink | FileSink:
             if settings.metrics is not None or settings.metrics_port is not None:
-                open_.enter_context(metering(own, telling.metrics))
-            return open_sink(own, settings, schema)
+                metered.enter_context(metering(own, telling.metrics))
+            with spark_errors():
+                return open_sink(own, settings, schema)
 
-        stream = open_.enter_context(opened(settings, sink, quiet=quiet, history=history))
-        query = _started(own, settings, stream)
-        with _ended(query, stream.batches):
-            stream.state.fixed("query", str(query.id))
-            stopped = _wait(query, settings, stop, stream)
-        return stream.end(stopped)
+        def feed(stream: OpenStream, ending: Ending) -> str:
+            with spark_errors():
+                query = _started(own, settings, stream)
+                with _ended(query, stream.batches):
+                    stream.state.fixed("query", str(query.id))
+                    return _wait(query, ending, stream)
+
+        return run(settings, sink, feed, stop=stop, quiet=quiet, history=history)
 
 
 def _started(session: SparkSession, settings: StreamSettings, stream: OpenStream) -> StreamingQuery:
-    rows = sources.read(session, settings)
+    rows = read(session, settings)
     place = f"file://{stream.state.spark}"
 
     def batch(given: DataFrame, number: int) -> None:
-        stream.batches(SparkRows(given), number)
+        stream.batches(partial(match_rows, rows=given), number)
 
     writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", place)
     if settings.once:
@@ -117,20 +118,12 @@ def _raise_failure(query: StreamingQuery, batches: Batches) -> None:
         raise batches.failure from None
 
 
-def _wait(
-    query: StreamingQuery,
-    settings: StreamSettings,
-    stop: threading.Event | None,
-    stream: OpenStream,
-) -> str:
+def _wait(query: StreamingQuery, ending: Ending, stream: OpenStream) -> str:
     """Wait for the end, and say why it came; take in changes while there are no events."""
-    asked = stop or threading.Event()
-    until = None if settings.seconds is None else time.monotonic() + settings.seconds
     while True:
-        if asked.wait(_LOOK):
-            return "asked"
-        if until is not None and time.monotonic() >= until:
-            return "seconds"
+        why = ending.why(_LOOK)
+        if why is not None:
+            return why
         if not query.isActive:
             _raise_failure(query, stream.batches)
             return "once"

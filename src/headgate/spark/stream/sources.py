@@ -1,8 +1,8 @@
-"""Where events of a stream on Spark come from: streaming DataFrames of the columns of `stream/columns.py`.
+"""Where events of a stream on Spark come from: streaming DataFrames of the columns of `sources/columns.py`.
 
-A source is a function `read(session, settings) -> DataFrame`. That of folders is here: the driver lists
-files, workers read them. A file must be moved into the folder whole: written elsewhere, or under a name that
-begins with `.` or `_`, and then renamed. One that is written in place may be read half.
+Sources are in `stream/sources`. That of folders is here: the driver lists files, workers read them. A file
+must be moved into the folder whole: written elsewhere, or under a name that begins with `.` or `_`, and then
+renamed. One that is written in place may be read half.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sf
 
-from headgate.stream.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
-from headgate.stream.settings import ARCHIVE, DELETE, KAFKA, NATS, SERVICE
+from headgate.spark.stream.kafka import read_kafka
+from headgate.spark.stream.logs import read_log
+from headgate.stream.settings import ARCHIVE, DELETE
+from headgate.stream.sources.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.sources.registry import source_of
 from headgate.tables.places import for_reading
 
 if TYPE_CHECKING:
@@ -53,17 +56,8 @@ def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:
 
 def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
     """Open the source that the settings name."""
-    if settings.events.startswith(NATS):
-        from headgate.spark.nats.source import read_nats
-
-        return read_nats(session, settings)
-    if settings.events.startswith(KAFKA):
-        from headgate.spark.stream.kafka import read_kafka
-
-        return read_kafka(session, settings)
-    if settings.events.startswith(SERVICE):
-        from headgate.spark.service.source import read_events
-
-        return read_events(session, settings)
-
-    return read_files(session, settings)
+    source = source_of(settings.events)
+    if source is None:
+        return read_files(session, settings)
+    log = source.log(settings)
+    return read_kafka(session, settings) if log is None else read_log(session, log)

@@ -204,7 +204,8 @@ def check_dialect(dialect: str) -> None:
     """Refuse a dialect that is not of the room."""
     if dialect not in (XPATH, TREE):
         raise SubscriptionError(
-            f"dialect {dialect!r} is not for XML: filters of XML events are {XPATH!r} or {TREE!r}"
+            f"dialect {dialect!r} is not for XML: filters of XML events are {XPATH!r} or {TREE!r}",
+            names_it=False,
         )
 
 

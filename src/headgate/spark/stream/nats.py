@@ -9,8 +9,6 @@ first which ids the stream holds since the noted end, and publishes only the oth
 
 from __future__ import annotations
 
-import shutil
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +20,12 @@ from pyspark.sql import functions as sf
 from headgate.brokers.nats.reading import Range
 from headgate.brokers.nats.settings import FAIL, Template
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
-from headgate.core.machine import cores, force, force_all, naming
+from headgate.core.machine import cores, force, naming
 from headgate.errors import TableError
 from headgate.runtime.notes import damaged
 from headgate.spark.session.session import spark_errors
-from headgate.stream.nats import DEFAULT, check_patience, check_stream, matches_of
+from headgate.spark.stream.sinks import BrokerSink
+from headgate.stream.sources.nats import DEFAULT, Nats, check_patience, check_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from headgate.brokers.nats.settings import NatsSettings
     from headgate.stream.settings import StreamSettings
+    from headgate.stream.sinks import Note
 
 BATCH = "Headgate-Batch"
 TYPE, JSON = "Content-Type", "application/json"
@@ -46,14 +46,13 @@ _VALUE = "value"
 _ROWS = 5_000
 
 
-class NatsSink:
-    """A sink after the protocol of `headgate.stream.sinks`."""
+class NatsSink(BrokerSink):
+    """Matches to a NATS stream."""
 
     def __init__(self, session: SparkSession, settings: StreamSettings) -> None:
-        self._session = session
-        self._settings = matches_of(settings)
+        super().__init__(session, Path(settings.state) / "nats-out")
+        self._settings = Nats().read(settings, settings.output)
         self._template = Template(self._settings.subject or DEFAULT, self._settings.place)
-        self._folder = Path(settings.state).absolute() / "nats-out"
         check_patience(self._settings)
         self._stream = Stream(self._settings)
         check_stream(self._stream, self._template)
@@ -62,52 +61,35 @@ class NatsSink:
         """Hang up."""
         self._stream.close()
 
-    def prepare(self, batch: int) -> None:  # noqa: ARG002
-        """Drop what was staged and never promised."""
-        for place in self._folder.glob("[0-9]*"):
-            shutil.rmtree(place, ignore_errors=True)
-
-    def write(self, found: DataFrame, batch: int) -> dict[str, Any]:
-        """Stage the messages of a batch, and note where the stream ends before them."""
+    def records(self, found: DataFrame, key: str, batch: int) -> DataFrame:  # noqa: ARG002
+        """Return messages, with the columns that their subjects are made of."""
         self._template.check(found.columns, self._settings.place)
-        # A place that no other attempt has: a job of a driver that was killed may go on for a while.
-        key = uuid.uuid4().hex
-        folder = self._folder / f"{batch}-{key}"
         texts = [sf.col(name).cast("string").alias(name) for name in self._template.fields]
         row = sf.to_json(sf.struct(*found.columns), {"ignoreNullFields": "false"}).alias(_VALUE)
-        with spark_errors():
-            found.select(row, *texts).write.mode("overwrite").parquet(str(folder))
-        force_all(folder)
-        force(self._folder)
+        return found.select(row, *texts)
+
+    def about(self, folder: Path, key: str) -> Note:
+        """Note what is staged, and where the stream ends before it."""
         files = sorted(path.name for path in folder.glob("*.parquet"))
         rows = sum(pq.read_metadata(folder / name).num_rows for name in files)
         state = self._stream.state()
-        note = {"key": key, "folder": folder.name, "files": files, "rows": rows}
-        note["bytes"] = [(folder / name).stat().st_size for name in files]
-        return note | {"end": state.end, "created": state.created}
+        sizes = [(folder / name).stat().st_size for name in files]
+        told = {"key": key, "files": files, "rows": rows, "bytes": sizes}
+        return told | {"end": state.end, "created": state.created}
 
-    def commit(self, batch: int, note: dict[str, Any]) -> None:
+    def send(self, folder: Path, batch: int, note: Note) -> None:
         """Publish what is staged and not yet in the stream."""
-        folder = self._folder / note.get("folder", str(batch))
-        sent = folder.with_name(f"{folder.name}-sent")
-        if folder.exists():
-            for name, size in zip(note["files"], note.get("bytes", ()), strict=False):
-                place = folder / name
-                if not place.exists() or place.stat().st_size != size:
-                    raise damaged(place)
-            begun = folder / "_begun"
-            outbox = Outbox(
-                self._settings, self._template.text, str(folder), batch, note, again=begun.exists()
-            )
-            _mark(begun)
-            if note["rows"] <= FEW:
-                outbox.send(self._stream, note["files"])
-            else:
-                self._spread(outbox, note["files"])
-            # First under another name: a folder that is there has all its files.
-            shutil.rmtree(sent, ignore_errors=True)
-            folder.rename(sent)
-        shutil.rmtree(sent, ignore_errors=True)
+        for name, size in zip(note["files"], note.get("bytes", ()), strict=False):
+            place = folder / name
+            if not place.exists() or place.stat().st_size != size:
+                raise damaged(place)
+        begun = folder / "_begun"
+        outbox = Outbox(self._settings, self._template.text, str(folder), batch, note, again=begun.exists())
+        _mark(begun)
+        if note["rows"] <= FEW:
+            outbox.send(self._stream, note["files"])
+        else:
+            self._spread(outbox, note["files"])
 
     def _spread(self, outbox: Outbox, files: list[str]) -> None:
         parts = min(len(files), self._settings.partitions or max(cores(), 1))

@@ -1,1 +1,0 @@
-"""NATS JetStream as a source and a sink of streams on Spark."""

@@ -1,0 +1,1 @@
+"""Where events come from, and brokers that take matches or give changes."""
