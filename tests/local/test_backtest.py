@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import TableError
-from headgate.local.backtest import backtest, backtest_documents
 from headgate.local.json_columns import columns_of
 from headgate.tables.places import UnsureError
 from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
+from tests.spark.jobs import backtest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def test_clear_filters_are_what_spark_sql_says(spark: SparkSession, tmp_path: Pa
     told = frame.selectExpr("id", *(f"({text}) AS c{place}" for place, text in enumerate(CLEAR))).collect()
     for place, text in enumerate(CLEAR):
         holds = [str(row["id"]) for row in told if row[f"c{place}"]]
-        done = backtest(text, table, output=str(tmp_path / "out.parquet"), quiet=True)
+        done = backtest(None, text, table, output=str(tmp_path / "out.parquet"), quiet=True)
         assert (done.events, done.matches, done.rejected, list(done.sample)) == (4, len(holds), 0, holds)
         rows = [row for row in wanted.to_pylist() if str(row["id"]) in holds]
         assert get_table(tmp_path / "out.parquet") == rows
@@ -72,9 +72,9 @@ def test_what_is_computed_is_left_to_spark(tmp_path: Path) -> None:
     """Spark types an expression by its columns, and raises where a value cannot be computed."""
     table = put_lines(tmp_path / "events.jsonl", EVENTS)
     with pytest.raises(UnsureError, match=r"age \* 2 is computed, and Spark has the types of columns for it"):
-        backtest("age * 2 > 5", table, quiet=True)
+        backtest(None, "age * 2 > 5", table, quiet=True)
     with pytest.raises(TableError, match="has the attribute aeg; did you mean age"):
-        backtest("aeg * 2 > 5", table, quiet=True)
+        backtest(None, "aeg * 2 > 5", table, quiet=True)
 
 
 @pytest.mark.parametrize("text", UNCLEAR)
@@ -82,7 +82,7 @@ def test_what_spark_casts_is_left_to_it(tmp_path: Path, text: str) -> None:
     """A filter that compares values of another kind is not tried here."""
     table = put_lines(tmp_path / "events.jsonl", EVENTS)
     with pytest.raises(UnsureError, match="Spark casts what it is compared with"):
-        backtest(text, table, output=str(tmp_path / "out.jsonl"), quiet=True)
+        backtest(None, text, table, output=str(tmp_path / "out.jsonl"), quiet=True)
     assert names(tmp_path) == ["events.jsonl"]
 
 
@@ -99,7 +99,7 @@ def test_columns_of_no_clear_type_are_left_to_spark(tmp_path: Path, reason: str)
     """Spark would make text of such a column, or drop it."""
     table = put_lines(tmp_path / "events.jsonl", MIXED[reason])
     with pytest.raises(UnsureError, match=reason):
-        backtest("a = 1", table, quiet=True)
+        backtest(None, "a = 1", table, quiet=True)
 
 
 BROKEN = {
@@ -120,7 +120,7 @@ def test_broken_lines_are_counted_and_no_more(tmp_path: Path, name: str) -> None
     text, counts = BROKEN[name]
     table = put(tmp_path / name, text)
     for asked in ("a = 1", "TRUE"):
-        done = backtest(asked, table, output=str(tmp_path / "out.parquet"), quiet=True)
+        done = backtest(None, asked, table, output=str(tmp_path / "out.parquet"), quiet=True)
         assert (done.events, done.matches, done.rejected, done.sample) == counts
         assert len(get_table(tmp_path / "out.parquet")) == counts[1]
 
@@ -130,7 +130,7 @@ def test_an_unknown_attribute_is_told_with_the_nearest(tmp_path: Path, form: str
     """The message is that of the job on Spark."""
     table = put_table(tmp_path / f"events.{form}", [{"id": "e1", "age": 35, "topic": "news"}])
     with pytest.raises(TableError) as caught:
-        backtest("age > 30 AND tpoic = 'news'", table, quiet=True)
+        backtest(None, "age > 30 AND tpoic = 'news'", table, quiet=True)
     assert str(caught.value) == f"no event of {table} has the attribute tpoic; did you mean topic?"
 
 
@@ -138,7 +138,7 @@ def test_nested_columns_are_no_csv(tmp_path: Path) -> None:
     """Spark says so in its own words."""
     pq.write_table(pa.table({"id": [1], "user": [{"age": 5}]}), tmp_path / "events.parquet")
     with pytest.raises(UnsureError, match=r"out.csv: column user is struct"):
-        backtest("user.age = 5", str(tmp_path / "events.parquet"), output=str(tmp_path / "out.csv"))
+        backtest(None, "user.age = 5", str(tmp_path / "events.parquet"), output=str(tmp_path / "out.csv"))
     assert names(tmp_path) == ["events.parquet"]
 
 
@@ -150,7 +150,7 @@ def test_documents_are_written_as_they_came(tmp_path: Path) -> None:
         {"id": 3, "data": "<a", "datacontenttype": "xml"},
     ]
     table = put_lines(tmp_path / "events.jsonl", rows)
-    done = backtest_documents("//a", table, dialect="xpath", output=str(tmp_path / "out.jsonl"), quiet=True)
+    done = backtest(None, "//a", table, dialect="xpath", output=str(tmp_path / "out.jsonl"), quiet=True)
     assert (done.events, done.matches, done.rejected, done.sample) == (2, 1, 1, ("1",))
     found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert found == [{"id": "1", "source": "s", "datacontenttype": "application/xml", "data": "<a>1</a>"}]

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
+from headgate.contents.kind import FilterSettings
 from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.jobs.backtest import backtest
 from headgate.jobs.match import match_events
+from headgate.jobs.what_if import what_if
 from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
-from headgate.spark.jobs.backtest.backtest import backtest, backtest_documents
-from headgate.spark.jobs.backtest.what_if import what_if
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
@@ -409,24 +410,17 @@ class Jobs:
 
     def _backtest(self) -> Answer:
         text, dialect = self._world.subscriptions()[0].filter, DIALECTS[self._world.content]
-        run = backtest if self._world.content == RECORDS else backtest_documents
-        run(
-            self._session,
-            text,
-            self._at("events.jsonl"),
-            dialect=dialect,
-            output=self._at("kept.jsonl"),
-            quiet=True,
-        )
+        runner = SparkRunner(self._session, quiet=True)
+        wanted = FilterSettings(dialect)
+        backtest(runner, text, self._at("events.jsonl"), wanted, output=self._at("kept.jsonl"))
         return [[row["id"]] for row in get_lines(self._at("kept.jsonl"))]
 
     def _what_if(self) -> Answer:
         what_if(
-            self._session,
+            SparkRunner(self._session, quiet=True),
             Question(self._at("changes.jsonl"), self._snapshot("plain"), self._at("events.jsonl")),
             rejected=self._at("refused.jsonl"),
             output=self._at("change.jsonl"),
-            quiet=True,
         )
         found = get_lines(self._at("change.jsonl"))
         return [[row["event_id"], row["subscription_id"], row["change"]] for row in found]

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate.contents.kind import FilterSettings
+from headgate.core.subscription import SQL
+from headgate.jobs import backtest as jobs_backtest
 from headgate.jobs import compile as jobs_compile
 from headgate.jobs import generate as jobs_generate
 from headgate.jobs import graph as jobs_graph
 from headgate.jobs import match as jobs_match
 from headgate.jobs import plan as jobs_plan
-from headgate.local import backtest as local_backtest
-from headgate.local import what_if as local_what_if
+from headgate.jobs import what_if as jobs_what_if
 from headgate.local.runner import LocalRunner
 from headgate.runtime.sharding import Sharding
-from headgate.spark.jobs.backtest import backtest as spark_backtest
-from headgate.spark.jobs.backtest import what_if as spark_what_if
 from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
@@ -100,24 +99,23 @@ def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any)
     jobs_generate.generate(runner, *rows_and_place, **options)
 
 
-def backtest(session: SparkSession | None, text: str, events: str, **options: Any) -> BacktestResult:
-    """Try a filter on records."""
-    if session is None:
-        return local_backtest.backtest(text, events, **options)
-    return spark_backtest.backtest(session, text, events, **options)
-
-
-def backtest_documents(
-    session: SparkSession | None, text: str, events: str, **options: Any
+def backtest(
+    session: SparkSession | None,
+    text: str,
+    events: str,
+    *,
+    dialect: str = SQL,
+    content_type: str | None = None,
+    output: str | None = None,
+    quiet: bool = True,
+    **settings: Any,
 ) -> BacktestResult:
-    """Try a filter on documents."""
-    if session is None:
-        return local_backtest.backtest_documents(text, events, **options)
-    return spark_backtest.backtest_documents(session, text, events, **options)
+    """Try a filter."""
+    runner, wanted = runner_of(session, quiet=quiet), FilterSettings(dialect, **settings)
+    return jobs_backtest.backtest(runner, text, events, wanted, content_type=content_type, output=output)
 
 
 def what_if(session: SparkSession | None, question: Question, **options: Any) -> WhatIf:
     """Say what a set of changes would do."""
-    if session is None:
-        return local_what_if.what_if(question, **options)
-    return spark_what_if.what_if(session, question, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_what_if.what_if(runner, question, **options)

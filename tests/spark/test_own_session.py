@@ -11,10 +11,11 @@ import pytest
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from headgate.contents.kind import FilterSettings
+from headgate.jobs.backtest import backtest
 from headgate.jobs.match import match_events
 from headgate.jobs.summary import refusals_of, summarise
-from headgate.spark.jobs.backtest.backtest import backtest
-from headgate.spark.jobs.backtest.what_if import what_if
+from headgate.jobs.what_if import what_if
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
@@ -24,7 +25,7 @@ from tests.contract.frames import HOSTILE
 from tests.lanes import some
 from tests.seeds import NIGHTLY
 from tests.spark.files import get_lines, put, put_lines
-from tests.spark.jobs import compile_subscriptions, runner_of
+from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,12 +119,13 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
             sorted(map(str, get_lines(output))),
             get_lines(no),
         )
-        tried = backtest(session, FILTERS[1], table, output=str(folder / f"b-{form}.jsonl"), quiet=True)
+        runner, kept = SparkRunner(session, quiet=True), str(folder / f"b-{form}.jsonl")
+        tried = backtest(runner, FILTERS[1], table, FilterSettings(), output=kept)
         found[f"backtest {form}"] = (tried.matches, tried.sample, get_lines(folder / f"b-{form}.jsonl"))
     question = Question(changes, made, events["csv"], cost=False)
-    changed = what_if(session, question, rejected=no, quiet=True)
+    changed = what_if(SparkRunner(session, quiet=True), question, rejected=no)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
-    runner = runner_of(session)
+    runner = SparkRunner(session, quiet=True)
     found["summary"] = summarise(runner, str(folder / "m-csv.jsonl"), 3)
     found["refusals"] = refusals_of(runner, no)
     return found

@@ -25,7 +25,7 @@ from headgate.rdf.events.reading import default_reader
 from headgate.rdf.index.index import RdfIndex
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
-from tests.spark.jobs import backtest_documents, on_spark, runner_of
+from tests.spark.jobs import backtest, on_spark, runner_of
 from tests.spark.rdf_cases import (
     BOMBS,
     PREFIX,
@@ -170,9 +170,9 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(
     job, runner = Job(session, tmp_path), runner_of(session)
     rows = [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "ASK {}", "Dialect": "sparql"}]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    assert contents_of(FilterSettings(), [runner.table(table)], runner.table).name == "records+rdf"
+    assert contents_of(FilterSettings(), [runner.table(table)], runner.table).room_name == "records+rdf"
     both = FilterSettings(schema='{"a": "int64"}', options=Options())
-    assert contents_of(both, [runner.table(table)], runner.table).name == "records+rdf"
+    assert contents_of(both, [runner.table(table)], runner.table).room_name == "records+rdf"
     contents = contents_of(FilterSettings("tuples"), [runner.table(table)], runner.table)
     assert isinstance(contents, RdfContents)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1
@@ -329,7 +329,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
     often = [str(name) for name, count in sorted(counts.items()) if 5 < count < 40]
     for name in often[:1]:
         output = tmp_path / f"{name}.jsonl"
-        done = backtest_documents(
+        done = backtest(
             job.spark,
             index.filter(name),
             table,
@@ -351,7 +351,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
         assert set(done.sample) <= set(found)
         assert len(done.sample) == 5
     with pytest.raises(TableError, match=r"does not exist"):
-        backtest_documents(job.spark, "ASK {}", "nowhere.jsonl", dialect=SPARQL, quiet=True)
+        backtest(job.spark, "ASK {}", "nowhere.jsonl", dialect=SPARQL, quiet=True)
 
 
 @on_spark

@@ -17,15 +17,15 @@ from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.backtest.effects import NOISY, NOTHING, WhatIf
 from headgate.backtest.trial import try_changes
 from headgate.errors import SnapshotError, TableError
+from headgate.jobs.what_if import read_rows
 from headgate.runtime.questions import Top
-from headgate.spark.jobs.backtest.what_if import read_rows
 from headgate.tables.places import check_input
 from headgate.tables.requests import Question
 from tests.contract.frames import hostile
 from tests.contract.rooms import ROOMS, Room
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import what_if
+from tests.spark.jobs import runner_of, what_if
 from tests.spark.without_spark import compile_lines, compile_shards
 
 if TYPE_CHECKING:
@@ -334,7 +334,8 @@ def test_changes_come_in_every_format(spark: SparkSession, tmp_path: Path, form:
     made = snapshot(tmp_path)
     rows = [{"op": None, "filter": None, **row} for row in CHANGES] if form != "jsonl" else CHANGES
     changes = put_table(tmp_path / f"changes.{form}", [dict(row) for row in rows])
-    trial = try_changes(made, check_input(changes), read_rows(spark, changes), tmp_path / "work", None).trial
+    rows_read = read_rows(runner_of(spark).table(changes))
+    trial = try_changes(made, check_input(changes), rows_read, tmp_path / "work", None).trial
     assert trial.refused == []
     assert {identity: (change.op, change.filter) for identity, change in trial.changes.items()} == {
         1: ("replace", "age > 50"),
@@ -534,7 +535,7 @@ def test_what_cannot_be_asked_is_one_line(tmp_path: Path) -> None:
 def test_the_cost_is_that_of_the_whole(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.spark.jobs.backtest.what_if_cost.SAMPLE", 100)
+    monkeypatch.setattr("headgate.jobs.what_if.SAMPLE", 100)
     subs = [Subscription(number, f"age > {number % 90} AND topic != 'x{number}'") for number in range(150)]
     Engine.build(subs).save(tmp_path / "snapshot")
     events = put_lines(

@@ -16,7 +16,7 @@ from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
-from tests.spark.jobs import backtest_documents, on_spark
+from tests.spark.jobs import backtest, on_spark
 from tests.spark.rdf_cases import Job, answers, subscription_row
 from tests.xml.random_patterns import random_document, random_pattern
 
@@ -138,7 +138,7 @@ def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     empty = str(tmp_path / "documents" / "deeper" / "d.xml")
     done = job.match(empty)
     assert (done.events, done.rejected) == (0, 1)
-    tried = backtest_documents(job.spark, "//a", empty, dialect=XPATH, quiet=True)
+    tried = backtest(job.spark, "//a", empty, dialect=XPATH, quiet=True)
     assert (tried.events, tried.rejected) == (0, 1)
     # Other file systems are asked for what Spark has listed and not read.
     files = job.spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -180,7 +180,7 @@ def test_a_filter_is_tried_on_the_past(drawn: tuple[Job, Engine], tmp_path: Path
         if sum(each in engine.match(Event.from_row(row)) for row in rows) > 3
     ]
     output = tmp_path / "found.jsonl"
-    done = backtest_documents(
+    done = backtest(
         job.spark, engine.index.filter(names[0]), table, dialect=XPATH, output=str(output), quiet=True
     )
     matching = [row for row in rows if names[0] in engine.match(Event.from_row(row))]

@@ -71,7 +71,7 @@ def check_compiled(
     `mark` is that of the settings of their names (`NameSettings.mark`).
     """
     _, named, filed, texts = given
-    kind = kind_of(contents.name)
+    kind = kind_of(contents.room_name)
     access = kind.access(contents, filed, events) if named else []
     matched = _matched(filed, texts, events, len(named))
     known = _attributes(events, mark) if kind.rows else set()
@@ -169,5 +169,5 @@ def _attributes(events: Sequence[Event], mark: str) -> set[str]:
 
 def _names(contents: Contents, text: str) -> set[str]:
     """List the attributes that a filter names."""
-    room = contents.room
+    room = contents
     return {name for clause in room.clauses(text, room.dialect) for name in clause.names}

@@ -1,10 +1,10 @@
-"""What differs between two snapshots: by event, and by subscription.
+"""What differs between two engines: by event, and by subscription.
 
 matches before, matches after -> rows (event_id, subscription_id, net, before, after)
 all of these rows             -> who would come and go, and how many matches each subscription has
 
-Rows with an event say by how much the times differ that it matches a subscription; those without say how many
-matches a subscription has.
+Rows with an event say by how much the times differ that it matches a subscription; those with a subscription
+only say how many matches it has; those with neither count events, and rows that are none.
 """
 
 from __future__ import annotations
@@ -16,70 +16,94 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.core.omission import Omissions
+from headgate.tables.frames.reading import read_frame
+from headgate.tables.frames.rows import as_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from headgate.runtime.targets import Openable
+    from headgate.tables.frames.reading import Given
+    from headgate.tables.frames.task import FrameTask
+
 NET, BEFORE, AFTER = "net", "before", "after"
-CHANGE = "change"
+CHANGE, COUNT = "change", "count"
 GAINED, LOST = "gained", "lost"
 _compute: Any = pc
 
 
-def matches_of(
-    parts: Iterable[pa.RecordBatch], schema: pa.Schema, wanted: pa.Array[Any] | None = None
-) -> pa.Table:
-    """Put matches together, of some subscriptions only if `wanted` names them."""
-    names = [EVENT_ID, SUBSCRIPTION_ID]
-    found = []
-    for part in parts:
-        pairs = pa.RecordBatch.from_arrays(
-            [part.column(name).cast(schema.field(name).type) for name in names], names=names
-        )
-        if wanted is not None:
-            pairs = pairs.filter(_compute.is_in(pairs[SUBSCRIPTION_ID], value_set=wanted))
-        found.append(pairs)
-    return pa.Table.from_batches(found, pa.schema([schema.field(name) for name in names]))
-
-
 class Differ(NamedTuple):
-    """Tells what differs between two answers about some events."""
+    """Asks both engines about events, and tells the difference."""
 
-    matches: pa.Schema
-    """The columns of matches, which both answers have."""
+    task: FrameTask
+    before: Openable | None
+    after: Openable | None
+    event_type: pa.DataType
+    """Of ids of events."""
     wanted: pa.Array[Any] | None = None
     """The subscriptions that are asked for; None for all."""
 
     @property
-    def output(self) -> pa.Schema:
+    def ids(self) -> dict[str, pa.DataType]:
+        """Return the columns of ids, with their types."""
+        return {EVENT_ID: self.event_type, SUBSCRIPTION_ID: pa.int64() if self.task.numbered else pa.string()}
+
+    @property
+    def schema(self) -> pa.Schema:
         """Return the columns of what comes out."""
-        return rows_schema(self.matches)
+        return pa.schema({**self.ids, **dict.fromkeys((NET, BEFORE, AFTER), pa.int64())})
 
-    def __call__(
-        self, before: Iterable[pa.RecordBatch], after: Iterable[pa.RecordBatch]
+    @property
+    def changed(self) -> pa.Schema:
+        """Return the columns of who would come and go."""
+        return pa.schema({**self.ids, CHANGE: pa.string()})
+
+    def of_batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Compare events as workers get them."""
+        return self.of_events(read_frame(batches, self.task))
+
+    def of_events(self, read: Iterable[Given]) -> Iterator[pa.RecordBatch]:
+        """Compare events that were read, some at a time."""
+        for given in read:
+            yield from self._rows(net=pa.array([len(given.events)]), before=pa.array([len(given.refused)]))
+            matches = [self._matches(given, each) for each in (self.before, self.after)]
+            changed = _summed(
+                pa.concat_tables(
+                    table.append_column(NET, pa.array(np.full(table.num_rows, sign, np.int64)))
+                    for table, sign in zip(matches, (-1, 1), strict=True)
+                )
+            )
+            yield from self._rows(*(changed[name] for name in (EVENT_ID, SUBSCRIPTION_ID, NET)))
+            for name, table in zip((BEFORE, AFTER), matches, strict=True):
+                counts = table.group_by([SUBSCRIPTION_ID]).aggregate([(SUBSCRIPTION_ID, "count")])
+                number = counts[f"{SUBSCRIPTION_ID}_count"]
+                yield from self._rows(subscription=counts[SUBSCRIPTION_ID], **{name: number})
+
+    def _matches(self, given: Given, group: Openable | None) -> pa.Table:
+        """Return who is matched by some events, of those that are asked for."""
+        parts: Iterable[pa.RecordBatch] = ()
+        if group is not None:
+            parts = as_rows(given, self.task._replace(group=group), Omissions())
+        found = []
+        for part in parts:
+            columns = [part.column(name).cast(kind) for name, kind in self.ids.items()]
+            pairs = pa.RecordBatch.from_arrays(columns, names=list(self.ids))
+            if self.wanted is not None:
+                pairs = pairs.filter(_compute.is_in(pairs[SUBSCRIPTION_ID], value_set=self.wanted))
+            found.append(pairs)
+        return pa.Table.from_batches(found, pa.schema(self.ids))
+
+    def _rows(
+        self, event: Any = None, subscription: Any = None, net: Any = None, **counts: Any
     ) -> Iterator[pa.RecordBatch]:
-        """Tell the difference between the matches of some events, before and after."""
-        yield from compare(*(matches_of(each, self.matches, self.wanted) for each in (before, after)))
-
-    def tally(self, events: int, refused: int) -> Iterator[pa.RecordBatch]:
-        """Note how many events there were, and how many rows that are none: in a row without ids."""
-        subscription = pa.nulls(1, self.matches.field(SUBSCRIPTION_ID).type)
-        yield from _rows(self.matches, None, subscription, pa.array([events]), before=pa.array([refused]))
-
-
-def compare(before: pa.Table, after: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Tell the difference between the matches of some events, before and after."""
-    yield from _differences(before, after)
-    yield from _counts(before, after)
-
-
-def _differences(before: pa.Table, after: pa.Table) -> Iterator[pa.RecordBatch]:
-    signed = pa.concat_tables(
-        table.append_column(NET, pa.array(np.full(table.num_rows, sign, np.int64)))
-        for table, sign in ((before, -1), (after, 1))
-    )
-    changed = _summed(signed)
-    yield from _rows(before.schema, changed[EVENT_ID], changed[SUBSCRIPTION_ID], changed[NET])
+        given = {EVENT_ID: event, SUBSCRIPTION_ID: subscription, NET: net, **counts}
+        count = next(len(column) for column in given.values() if column is not None)
+        columns = [
+            pa.nulls(count, kind.type) if (column := given.get(kind.name)) is None else column.cast(kind.type)
+            for kind in self.schema
+        ]
+        yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches()
 
 
 def _summed(signed: pa.Table) -> pa.Table:
@@ -89,46 +113,37 @@ def _summed(signed: pa.Table) -> pa.Table:
     )
 
 
-def _counts(before: pa.Table, after: pa.Table) -> Iterator[pa.RecordBatch]:
-    for name, table in ((BEFORE, before), (AFTER, after)):
-        counts = table.group_by([SUBSCRIPTION_ID]).aggregate([(SUBSCRIPTION_ID, "count")])
-        number = counts[f"{SUBSCRIPTION_ID}_count"]
-        yield from _rows(before.schema, None, counts[SUBSCRIPTION_ID], None, **{name: number})
-
-
-def _rows(
-    schema: pa.Schema, event: Any, subscription: Any, net: Any, before: Any = None, after: Any = None
-) -> Iterator[pa.RecordBatch]:
-    whole = rows_schema(schema)
-    columns = [
-        pa.nulls(len(subscription), field.type) if column is None else column.cast(field.type)
-        for column, field in zip((event, subscription, net, before, after), whole, strict=True)
-    ]
-    yield from pa.table(columns, schema=whole).combine_chunks().to_batches()
-
-
-def rows_schema(matches: pa.Schema) -> pa.Schema:
-    """Return the columns of what `compare` tells of such matches."""
-    kinds = {name: matches.field(name).type for name in (EVENT_ID, SUBSCRIPTION_ID)}
-    return pa.schema({**kinds, **dict.fromkeys((NET, BEFORE, AFTER), pa.int64())})
-
-
-def changed_of(rows: pa.Table) -> pa.Table:
-    """List what would come and go, in the order of ids.
+def tell_changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """List what would come and go, of all rows of some events and subscriptions.
 
     Events may share an id, and be told apart by their rows: what differs is known of all rows only.
     """
-    sums = _summed(rows.filter(rows[EVENT_ID].is_valid()).select([EVENT_ID, SUBSCRIPTION_ID, NET]))
-    sums = sums.sort_by([(EVENT_ID, "ascending"), (SUBSCRIPTION_ID, "ascending")])
-    net = np.asarray(sums[NET].to_numpy(), np.int64)
-    places = np.repeat(np.arange(len(net)), np.abs(net))
-    change = pa.array([GAINED if net[place] > 0 else LOST for place in places], pa.string())
-    return sums.select([EVENT_ID, SUBSCRIPTION_ID]).take(places).append_column(CHANGE, change)
+    for rows in _whole(batches):
+        sums = _summed(rows.select([EVENT_ID, SUBSCRIPTION_ID, NET]))
+        net = np.asarray(sums[NET].to_numpy(), np.int64)
+        places: Any = np.repeat(np.arange(len(net)), np.abs(net))
+        change = pa.array([GAINED if net[place] > 0 else LOST for place in places], pa.string())
+        pairs = sums.select([EVENT_ID, SUBSCRIPTION_ID]).take(places)
+        yield from pairs.append_column(CHANGE, change).combine_chunks().to_batches()
 
 
-def counts_of(rows: pa.Table) -> dict[Any, tuple[int, int]]:
-    """Count the matches of subscriptions, before and after."""
-    told = rows.filter(rows[EVENT_ID].is_null())
-    sums = told.group_by([SUBSCRIPTION_ID]).aggregate([(BEFORE, "sum"), (AFTER, "sum")])
-    columns = (sums[name].to_pylist() for name in (SUBSCRIPTION_ID, "before_sum", "after_sum"))
-    return {identity: (before or 0, after or 0) for identity, before, after in zip(*columns, strict=True)}
+def count_changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Count what would come and go by subscription, of the rows of a part."""
+    for rows in _whole(batches):
+        counts = rows.group_by([SUBSCRIPTION_ID, CHANGE]).aggregate([(CHANGE, "count")])
+        yield from counts.rename_columns([SUBSCRIPTION_ID, CHANGE, COUNT]).combine_chunks().to_batches()
+
+
+def count_matches(batches: Iterable[pa.RecordBatch], wanted: pa.Array[Any]) -> Iterator[pa.RecordBatch]:
+    """Count the matches of some subscriptions before and after, of all rows of these."""
+    for rows in _whole(batches):
+        some = rows.filter(_compute.is_in(rows[SUBSCRIPTION_ID], value_set=wanted))
+        sums = some.group_by([SUBSCRIPTION_ID]).aggregate([(BEFORE, "sum"), (AFTER, "sum")])
+        yield from sums.rename_columns([SUBSCRIPTION_ID, BEFORE, AFTER]).combine_chunks().to_batches()
+
+
+def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Put the rows of a part together, if there are any."""
+    found = list(batches)
+    if found:
+        yield pa.Table.from_batches(found)

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from headgate.backtest.difference import AFTER, BEFORE, GAINED, LOST
 from headgate.contents.protocol import SUBSCRIPTION_ID
-from headgate.errors import TableError
 from headgate.runtime.operations import OPERATIONS, UNSUBSCRIBE
-from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from headgate.backtest.changes import Trial
     from headgate.backtest.cost import Cost
@@ -132,26 +126,3 @@ def by_operation(trial: Trial) -> dict[str, int]:
     """Count the changed subscriptions, and the changes of the graph, by what was done."""
     found = Counter(change.op for change in trial.changes.values()) + trial.graph
     return {op: found[op] for op in OPERATIONS if found[op]}
-
-
-@contextmanager
-def workspace(output: str | None, snapshot: str) -> Iterator[Path]:
-    """Yield a folder for snapshots, where workers of a cluster see it: beside the output, or the snapshot.
-
-    It is named after the process: a pipeline removes what one that was killed has left.
-    """
-    beside = output if output is not None and not is_remote(output) else snapshot
-    place = (Path("what-if") if is_remote(beside) else local(beside)).absolute()
-    folder = place.with_name(f".{place.name}.{os.getpid()}.what-if")
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.mkdir(parents=True)
-    except OSError as error:
-        raise TableError(
-            f"{folder.parent} cannot be written, and snapshots to compare are put there: {error.strerror}; "
-            "name an output where all machines see it"
-        ) from None
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headgate.contents.registry import room_at, room_of_content
 from headgate.core.subscription import Subscription
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headgate.backtest.one_filter import Pattern
-    from headgate.backtest.trial import TrialResult
     from headgate.runtime.operations import Change
-    from headgate.runtime.targets import Openable, Target
+    from headgate.runtime.targets import Target
 
 NAME = "the filter"
 """What one filter is called where it would have an id."""
@@ -91,17 +90,3 @@ class ChangedEngine:
         for change in pickle.loads(self.changes):
             apply(change, engines)
         return engines
-
-
-class BothEngines(NamedTuple):
-    """What is asked before the changes and after them; None where there are no subscriptions."""
-
-    before: Openable | None
-    after: Openable | None
-
-    @classmethod
-    def of(cls, tried: TrialResult, memory: int) -> BothEngines:
-        """Make ready what workers with so many bytes need for changes that were tried."""
-        if tried.few is not None:
-            return cls(*(FewEngine.of(tried.whole, some) for some in tried.few))
-        return cls(tried.whole.groups(memory)[0], ChangedEngine.of(tried.whole, tried.trial.accepted))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.contents.registry import kind_of, room_of_content
-from headgate.core.event import EVENT_TIME, ID, TIME, Event
+from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, SOURCE, TIME, Event
 from headgate.core.schema import Schema, Type
 from headgate.core.subscription import Subscription
 from headgate.core.values import Kind, below, dotted
 from headgate.errors import TableError
 from headgate.records.names import NameSettings
-from headgate.tables.event_rows import lines_of, read_event, read_events, unpacked
+from headgate.tables.event_rows import lines_of, read_event, read_events
 from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.records.language.model import Predicate
 
+_compute: Any = pc
 SAMPLE = 5
 """Ids that are shown."""
 
@@ -115,10 +117,10 @@ def read_paths(lines: Iterable[bytes]) -> set[Path]:
 
 
 def keep_columns(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
-    """Keep the rows that match of columns that are packed into one."""
+    """Keep the rows of columns that match."""
     index = pattern.indexed()
     for batch in batches:
-        yield batch.take(index.match_batch(unpacked(batch), pa.array(np.arange(batch.num_rows))).column(0))
+        yield batch.take(index.match_batch(batch, pa.array(np.arange(batch.num_rows))).column(0))
 
 
 def keep_documents(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
@@ -127,3 +129,24 @@ def keep_documents(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Itera
     for batch in batches:
         found = index.match_events(read_events(batch, pattern.content), pa.array(np.arange(batch.num_rows)))
         yield batch.take(found.column(0))
+
+
+def documents_schema(id_type: str) -> pa.Schema:
+    """Return the columns of documents as they came; ids are `long` or `string`."""
+    kind = pa.int64() if id_type == "long" else pa.string()
+    return pa.schema({ID: kind, **dict.fromkeys((SOURCE, CONTENT_TYPE, DATA), pa.string())})
+
+
+def as_they_came(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return documents as they came."""
+    for batch in batches:
+        number, text = (batch.column(f"{SOURCE}_{kind}") for kind in ("number", "text"))
+        data: list[Any] = batch.column(DATA).to_pylist()
+        shown = [each.decode(errors="replace") if isinstance(each, bytes) else each for each in data]
+        columns: list[Any] = [
+            batch.column(ID),
+            _compute.coalesce(number.cast(pa.string()), text),
+            batch.column(CONTENT_TYPE),
+            pa.array(shown, pa.string()),
+        ]
+        yield pa.RecordBatch.from_arrays(columns, names=[ID, SOURCE, CONTENT_TYPE, DATA])

@@ -1,4 +1,4 @@
-"""Two snapshots for a set of changes: the subscriptions before, and after.
+"""Two engines for a set of changes: of the subscriptions before, and after.
 
 Without ranks and graph a subscription matches whatever the others are: then the two hold changed ones only.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.backtest.changes import Trial, read_changes
+from headgate.backtest.engines import ChangedEngine, FewEngine
 from headgate.contents.registry import kind_of, room_at
 from headgate.core.subscription import Subscription
 from headgate.core.versions.locating import located
@@ -19,7 +20,7 @@ from headgate.ranking.filters.index import RankedIndex
 from headgate.runtime.live import SingleEngine
 from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
-from headgate.runtime.targets import Sources, Target, open_target
+from headgate.runtime.targets import Sources, open_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,49 +29,32 @@ if TYPE_CHECKING:
     from headgate.backtest.changes import ParsedRow, Row
     from headgate.core.event import Id
     from headgate.runtime.questions import Top
+    from headgate.runtime.targets import Openable, Target
     from headgate.tables.places import Format
 
 
 @dataclass(frozen=True)
 class TrialResult:
-    """Changes that were tried, and the snapshots to compare; None is one without subscriptions."""
+    """Changes that were tried, and the engines to compare; None is one without subscriptions."""
 
     trial: Trial
     whole: Target
     """The snapshot that was given."""
-    before: Target | None
-    after: Target | None
+    target: Target
+    """What both ask of events: the attributes that either looks at."""
+    numbered: bool
+    """Whether ids of subscriptions are whole numbers."""
+    before: Openable | None
+    after: Openable | None
     saved: Path | None = None
     """The whole snapshot with the changes, if there was need for it."""
     build_seconds: float = 0.0
-    few: tuple[list[Subscription], list[Subscription]] | None = None
-    """What `before` and `after` hold, if that is the changed subscriptions only."""
 
     @property
-    def target(self) -> Target:
-        """Return what both snapshots ask of events."""
-        both = [each for each in (self.before, self.after) if each is not None]
-        if not both:
-            return self.whole
-        attributes = {path for each in both for path in each.attributes}
-        compared = {path for each in both for path in each.compared}
-        return replace(both[0], attributes=tuple(sorted(attributes)), compared=frozenset(compared))
-
-    def sources(self, memory: int) -> Sources | None:
-        """Return where events may enter: where nodes come and go, at those of either snapshot."""
-        found = [each.sources(memory) for each in (self.before, self.after) if each is not None]
-        groups = tuple(group for each in found if each is not None for group in each.groups)
-        return Sources(groups) if groups else None
-
-    @property
-    def numbered(self) -> bool:
-        """Tell whether ids of subscriptions are whole numbers."""
-        both = [each for each in (self.before, self.after) if each is not None]
-        if both:
-            return all(each.numbered for each in both)
-        # Whoever came has gone again.
-        named = list(self.trial.changes)
-        return all(isinstance(each, int) for each in named) if named else self.whole.numbered
+    def sources(self) -> Sources | None:
+        """Return where events may enter a graph: where nodes come and go, at those of either snapshot."""
+        both = tuple(each for each in (self.before, self.after) if each is not None)
+        return Sources(both) if self.whole.graph else None
 
     def save(self, folder: Path) -> tuple[Path, float]:
         """Write the whole snapshot with the changes, unless that was done; returns the seconds, too."""
@@ -84,9 +68,9 @@ class TrialResult:
 
 
 def try_changes(snapshot: str, form: Format, rows: list[Row], folder: Path, top: Top | None) -> TrialResult:
-    """Try changes on a snapshot, and write what events are to be matched against into a folder.
+    """Try changes on a snapshot; `form` is that of their table.
 
-    `form` is that of the table of changes.
+    The folder is for snapshots, of which nobody needs to see more than what they say of events.
     """
     whole = open_target(snapshot, top=top)
     dialect = kind_of(whole.content).dialects[0]
@@ -101,8 +85,10 @@ def try_changes(snapshot: str, form: Format, rows: list[Row], folder: Path, top:
         trial.take(asked, _filters(engine, asked))
         begun = time.monotonic()
         engine.save(folder / "after")
-        after = open_target(str(folder / "after"), top=top)
-        return TrialResult(trial, whole, whole, after, folder / "after", time.monotonic() - begun)
+        seconds = time.monotonic() - begun
+        found = _compared(trial, whole, whole, open_target(str(folder / "after"), top=top))
+        changed = ChangedEngine.of(whole, trial.accepted)
+        return TrialResult(trial, whole, *found, whole.groups(0)[0], changed, folder / "after", seconds)
     current = _Current(located(whole.place), ranked=whole.ranked)
     numbered = whole.numbered if current.size else None
     asked = read_changes(rows, form, dialect, numbered=numbered)
@@ -110,7 +96,21 @@ def try_changes(snapshot: str, form: Format, rows: list[Row], folder: Path, top:
     trial = Trial(current.engine(old), numbered)
     trial.take(asked, {each.id: each.filter for each in old})
     both = (_saved(current.engine(old), folder / "few-before"), _saved(trial.engine, folder / "few-after"))
-    return TrialResult(trial, whole, *both, few=(old, current.of_engine(trial.engine)))
+    before, after = (FewEngine.of(whole, some) for some in (old, current.of_engine(trial.engine)))
+    return TrialResult(trial, whole, *_compared(trial, whole, *both), before, after)
+
+
+def _compared(trial: Trial, whole: Target, *targets: Target | None) -> tuple[Target, bool]:
+    """Say what two snapshots ask of events, and whether ids of subscriptions are whole numbers in them."""
+    both = [each for each in targets if each is not None]
+    if not both:
+        # Whoever came has gone again.
+        named = list(trial.changes)
+        return whole, all(isinstance(each, int) for each in named) if named else whole.numbered
+    attributes = {path for each in both for path in each.attributes}
+    compared = frozenset(path for each in both for path in each.compared)
+    target = replace(both[0], attributes=tuple(sorted(attributes)), compared=compared)
+    return target, all(each.numbered for each in both)
 
 
 def _named(asked: Iterable[ParsedRow]) -> Iterator[Id]:

@@ -13,7 +13,7 @@ import click
 
 from headgate.cli.documents import feed_lines, refuse_options
 from headgate.cli.options import flag_of, options_of
-from headgate.cli.shell import cli, fields_of, prepare, run_job, shown_command, tell, where_options
+from headgate.cli.shell import cli, fields_of, prepare, run_on, shown_command, tell, where_options
 from headgate.contents.settings import PLAIN
 from headgate.core.settings import settings_of
 from headgate.errors import TableError
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
     from headgate.backtest.effects import Effect
     from headgate.backtest.effects import WhatIf as Tried
-    from headgate.backtest.one_filter import BacktestResult
     from headgate.core.settings import Setting
     from headgate.jobs.runner import Runner
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
-    from headgate.spark.session.session import Session
     from headgate.tables.settings import Where
 
 SHOWN = 10
@@ -91,26 +89,18 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
     """Try one filter and tell what it would have matched."""
     from headgate.contents.registry import DEFAULT, content_of, kind_of
     from headgate.local.small import why_large
+    from headgate.tables.requests import check_backtest, check_taxonomy
 
     content = content_of([asked.written_in], "the filter") or DEFAULT
     refuse_options(content)
-    documents = kind_of(content).documents
-    (_check_documents if documents else _check_records)(asked, content)
+    check_backtest(asked.events, asked.output, content, asked.format)
+    check_taxonomy(asked.taxonomy)
+    kind_of(content).check_filter(asked.filter, asked.written_in, asked.wanted())
     large = why_large([asked.events])
     prepare(where, large)
-    said = {**asked.arguments(content), "quiet": quiet}
+    from headgate.jobs.backtest import backtest
 
-    def here() -> BacktestResult:
-        from headgate.local import backtest as job
-
-        return job.backtest_documents(**said) if documents else job.backtest(**said)
-
-    def on_spark(spark: Session) -> BacktestResult:
-        from headgate.spark.jobs.backtest import backtest as job
-
-        return job.backtest_documents(spark, **said) if documents else job.backtest(spark, **said)
-
-    done = run_job(where, large, here, on_spark, quiet=quiet)
+    done = run_on(where, large, lambda runner: backtest(runner, **asked.arguments), quiet=quiet)
     share = f"{done.matches / done.events:.2%}" if done.events else "none"
     lines = [f"{done.matches:,} of {done.events:,} events match ({share})"]
     if done.sample:
@@ -121,27 +111,6 @@ def _one_filter(asked: Backtest, where: Where, *, quiet: bool, as_json: bool) ->
     if asked.output:
         lines.append(f"the matching events are in {asked.output}")
     tell(fields_of(done), lines, as_json=as_json)
-
-
-def _check_records(asked: Backtest, content: str) -> None:
-    """Refuse what cannot be asked of records."""
-    from headgate.contents.registry import kind_of
-    from headgate.tables.requests import check_backtest
-
-    check_backtest(asked.events, asked.output)
-    wanted = asked.filter_settings(asked.dialect)
-    kind_of(content).check_filter(asked.filter, asked.written_in, wanted)
-
-
-def _check_documents(asked: Backtest, content: str) -> None:
-    """Refuse what cannot be asked of RDF or XML."""
-    from headgate.contents.registry import room_of_content
-    from headgate.tables.requests import check_backtest_documents, check_taxonomy
-
-    check_backtest_documents(asked.events, asked.output, content, asked.format)
-    check_taxonomy(asked.taxonomy)
-    wanted = asked.filter_settings(asked.dialect)
-    room_of_content(content, wanted).clauses(asked.filter, asked.written_in)
 
 
 def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool, as_json: bool) -> None:
@@ -165,27 +134,18 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
         tables = [asked.changes, asked.events, asked.subscriptions]
         large = why_large([table for table in tables if table is not None])
         prepare(where, large)
+        from headgate.jobs.what_if import what_if
         from headgate.pipeline.run.reporting import write_what_if
 
         taxonomy = read_taxonomy(compiled.taxonomy)
         made = asked.snapshot or str(Path(folder) / "snapshot")
         said: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
 
-        def here() -> Tried:
-            from headgate.local.runner import LocalRunner
-            from headgate.local.what_if import what_if
+        def run(runner: Runner) -> Tried:
+            _compile(runner, asked, compiled, taxonomy, folder)
+            return what_if(runner, asked.question(made), **said)
 
-            _compile(LocalRunner(quiet), asked, compiled, taxonomy, folder)
-            return what_if(asked.question(made), quiet=quiet, **said)
-
-        def on_spark(spark: Session) -> Tried:
-            from headgate.spark.jobs.backtest.what_if import what_if
-            from headgate.spark.runner import SparkRunner
-
-            _compile(SparkRunner(spark, quiet), asked, compiled, taxonomy, folder)
-            return what_if(spark, asked.question(made), quiet=quiet, **said)
-
-        done = run_job(where, large, here, on_spark, quiet=quiet)
+        done = run_on(where, large, run, quiet=quiet)
         lost = refused if rejected else None
         if asked.page is not None:
             write_what_if(

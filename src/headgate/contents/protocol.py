@@ -455,16 +455,8 @@ class SnapshotCounts(NamedTuple):
     sentence: str
 
 
-class Contents(Protocol):
-    """A kind of content with its settings, as the driver sees it while a table is compiled."""
-
-    @property
-    def name(self) -> str:
-        """Name the kind."""
-
-    @property
-    def room(self) -> ContentRoom:
-        """Return what builds and opens indexes."""
+class Contents(ContentRoom, Protocol):
+    """A room, as the driver sees it while a table is compiled."""
 
     @property
     def writers(self) -> Writers:

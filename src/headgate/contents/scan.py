@@ -150,9 +150,9 @@ class ScanRoom:
         texts = TextPool(found["filter_offsets"], found["filter_data"]).texts()
         return ScanIndex(self.kind, dict(zip(Ids.from_arrays(found)[:], texts, strict=True)))
 
-    def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
+    def clauses(self, text: str, dialect: str | None = None) -> tuple[Clause, ...]:
         """Take a filter for one clause; refuses a bad one."""
-        return (Clause(self.kind.check(text, dialect), ()),)
+        return (Clause(self.kind.check(text, dialect or self.dialect), ()),)
 
 
 class ScanIndex(PortionedIndex):
@@ -304,26 +304,10 @@ class ScanCompiledFilters:
 
 
 @dataclass(frozen=True)
-class ScanContents:
+class ScanContents(ScanRoom):
     """A kind while tables of its filters are compiled; the same object is what workers need."""
 
-    kind: ScanKind
     demands: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name the kind."""
-        return self.kind.name
-
-    @property
-    def room(self) -> ScanRoom:
-        """Return what builds and opens indexes."""
-        return ScanRoom(self.kind)
-
-    @property
-    def dialect(self) -> str:
-        """Return the kind's own dialect."""
-        return self.kind.dialects[0]
 
     @property
     def writers(self) -> ScanContents:
@@ -334,10 +318,6 @@ class ScanContents:
         """Begin."""
         del checked
         return ScanWriter(self.kind)
-
-    def clauses(self, text: str) -> tuple[Clause, ...]:
-        """Take a filter for one clause."""
-        return self.room.clauses(text, self.dialect)
 
     def file(self, parts: Sequence[memoryview]) -> tuple[ScanCompiledFilters, NDArray[np.int64]]:
         """Lay what writers made one behind another."""

@@ -73,8 +73,9 @@ def estimate(
     with runner.step("estimating from the sample"), ExitStack() as held:
         documents = None
         if kind_of(content).documents:
-            documents = held.enter_context(runner.documents(sample, content, content_type))
-            read = documents.events.map(partial(work, read=partial(read_parsed, content=content)), FOUND)
+            documents = runner.documents(sample, content, content_type, keep=False)
+            held.callback(documents.forget)
+            read = documents.rows.map(partial(work, read=partial(read_parsed, content=content)), FOUND)
         else:
             read = runner.table(sample).lines(ID).map(partial(work, read=read_records), FOUND)
         found = held.enter_context(read.kept())

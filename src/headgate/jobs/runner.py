@@ -16,8 +16,13 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from headgate.core.values import Path
+    from headgate.jobs.backtest import Records
     from headgate.jobs.match import Matching, MatchTask
+    from headgate.jobs.what_if import PastEvents
+    from headgate.records.language.model import Expression
     from headgate.runtime.progress import Timing
+    from headgate.runtime.targets import Sources, Target
     from headgate.tables.change_set import ChangeSet
     from headgate.tables.places import Format
 
@@ -36,6 +41,22 @@ class Rows(Protocol):
     def map(self, work: Work, schema: pa.Schema, *, numbered: bool = False) -> Rows:
         """Have workers go through each part; with `numbered`, work gets its number, too. No shuffle."""
 
+    def filtered(self, work: Work) -> Rows:
+        """Have workers leave out some rows of each part. No shuffle."""
+
+    def parsed(self, title: str) -> Rows:
+        """Return lines of JSON, the column `value`, as columns; each has one type, as Spark infers it."""
+
+    def where(self, sql: str, tree: Expression, title: str) -> Rows:
+        """Return the rows for which Spark SQL says that a filter holds."""
+
+    @property
+    def names(self) -> list[str]:
+        """List the columns."""
+
+    def attributes(self, mark: str = "") -> list[Path]:
+        """List the columns by path, nested ones included; `mark` says what names mean."""
+
     def select(self, *columns: str) -> Rows:
         """Return some columns. No shuffle."""
 
@@ -53,6 +74,9 @@ class Rows(Protocol):
 
     def parted(self, column: str, count: int, *order: str) -> Rows:
         """Have the rows of number n in part n, in an order, and no others. Shuffles."""
+
+    def gathered(self, *columns: str) -> Rows:
+        """Have rows that are equal in some columns in one part. Shuffles."""
 
     def firsts(self, column: str, *order: str) -> tuple[Rows, Rows]:
         """Tell the first of the rows with one value from the others. Shuffles values, and what is repeated.
@@ -106,18 +130,6 @@ class Table(Protocol):
         """Read the columns of CSV or Parquet with their types, without the rows that are none."""
 
 
-class Documents(Protocol):
-    """Documents that were read for a content."""
-
-    @property
-    def events(self) -> Rows:
-        """Return the events, as `tables.event_rows` reads them."""
-
-    @property
-    def refused(self) -> Rows:
-        """Return the rows that are none, with the reason."""
-
-
 class Shared(Protocol[_Shared_co]):
     """A value that workers have."""
 
@@ -160,11 +172,6 @@ class Runner(Protocol):
     def table(self, path: str) -> Table:
         """Return a table in files."""
 
-    def documents(
-        self, path: str, content: str, content_type: str | None
-    ) -> AbstractContextManager[Documents]:
-        """Read documents, in rows or in files, and tell events from what is none."""
-
     def rows(self, table: pa.Table) -> Rows:
         """Return the rows of a table in memory."""
 
@@ -179,6 +186,17 @@ class Runner(Protocol):
 
     def matching(self, asked: MatchTask) -> AbstractContextManager[Matching]:
         """Yield what the match job does here."""
+
+    def records(self, path: str, mark: str) -> Records:
+        """Judge a table of records, with all that they have; `mark` says what names mean."""
+
+    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> PastEvents:
+        """Read a table or a folder of documents; `keep` keeps them as they came, too."""
+
+    def past(
+        self, path: str, target: Target, sources: Sources | None, content_type: str | None
+    ) -> PastEvents:
+        """Judge a table of events, or a folder of documents, as the content of filters wants it."""
 
 
 def job(do: Callable[Concatenate[Any, _Given], _Result]) -> Callable[Concatenate[Runner, _Given], _Result]:

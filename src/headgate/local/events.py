@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, column_of, read_object
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, column_of
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
-from headgate.local.json_columns import columns_of
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
 from headgate.tables.csv_text import read_csv, typed
@@ -28,6 +27,7 @@ from headgate.tables.document_rows import (
     LENIENT,
     NOTES,
     PATH,
+    READ,
     TALLY,
     WHOLE_TEXTS,
     ReadSettings,
@@ -186,15 +186,8 @@ def read_columns(path: str) -> pa.Table:
     return split(_columns(path, check_input(path), (ID,))[0])[0]
 
 
-def all_columns(path: str, form: Format) -> tuple[pa.Table, int]:
-    """Read the records of a table with all their columns, and count the rows that are none."""
-    if form is Format.JSONL:
-        lines = json_lines_of(path)
-        read = [read_event(line) for line in lines]
-        kept = [line for line, event in zip(lines, read, strict=True) if isinstance(event, Event)]
-        table = columns_of([read_object(line) for line in kept], path)
-        table = table if table.column_names else pa.table({ID: pa.array([], pa.string())})
-        return table, sum(isinstance(each, EventError) for each in read)
+def record_columns(path: str, form: Format) -> tuple[pa.Table, int]:
+    """Read the records of a table of columns with all of them, and count the rows that are none."""
     table, broken = _columns(path, form, (ID,))
     if not table.column_names:
         return pa.table({ID: pa.array([], pa.string())}), 0
@@ -304,6 +297,7 @@ def read_documents(
         read = list(read_files(file_rows(table_files(path), kind), reading))
     else:
         read = list(read_document_rows(read_lines(path, ID, "data"), reading))
+    read = read or [pa.RecordBatch.from_pylist([], READ)]
     tally = dict.fromkeys(TALLY, 0)
     refused: Refused = []
     for batch in read:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from headgate.core.event import ID
 from headgate.spark.session.memory import building_memory, worker_memory
@@ -12,10 +12,12 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import borrowed
 from headgate.spark.tables.elsewhere import changing_together
-from headgate.spark.tables.events import judge_documents
+from headgate.spark.tables.events import judge, judge_documents
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame
+from headgate.tables.event_rows import PARSED_BEFORE
+from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,19 +29,14 @@ if TYPE_CHECKING:
 
     from headgate.jobs.match import MatchTask
     from headgate.runtime.progress import Timing
+    from headgate.runtime.targets import Sources, Target
     from headgate.spark.jobs.match import SparkMatching
+    from headgate.spark.jobs.past import SparkPast, SparkRecords
     from headgate.tables.change_set import ChangeSet
 
 _Value = TypeVar("_Value")
 TASK_NUMBERS = 10_000
 """Numbers of a task, at least."""
-
-
-class SparkDocuments(NamedTuple):
-    """Documents that were read."""
-
-    events: SparkRows
-    refused: SparkRows
 
 
 @dataclass(frozen=True)
@@ -85,13 +82,6 @@ class SparkRunner:
         """Return a table in files."""
         return FileTable(self.session, path)
 
-    @contextmanager
-    def documents(self, path: str, content: str, content_type: str | None) -> Iterator[SparkDocuments]:
-        """Read documents, which are kept meanwhile."""
-        judged = judge_documents(self.session, path, content, content_type).judged
-        yield SparkDocuments(SparkRows(judged.events), SparkRows(judged.refused))
-        judged.forget()
-
     def rows(self, table: pa.Table) -> SparkRows:
         """Return the rows of a table in memory."""
         return SparkRows(to_frame(self.session, table))
@@ -119,3 +109,24 @@ class SparkRunner:
         from headgate.spark.jobs.match import matching
 
         return matching(self.session, asked)
+
+    def records(self, path: str, mark: str) -> SparkRecords:
+        """Judge a table of records."""
+        from headgate.spark.jobs.past import SparkRecords
+
+        return SparkRecords(judge(self.session, path, check_input(path), texts=None, mark=mark))
+
+    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> SparkPast:
+        """Read documents."""
+        from headgate.spark.jobs.events import EventTable
+        from headgate.spark.jobs.past import SparkPast
+
+        judged, feeds = judge_documents(self.session, path, content, content_type, keep=keep)
+        return SparkPast(EventTable(judged, judged.events, PARSED_BEFORE, feeds=feeds))
+
+    def past(self, path: str, target: Target, sources: Sources | None, content_type: str | None) -> SparkPast:
+        """Judge a table of events, or a folder of documents."""
+        from headgate.spark.jobs.events import read_table
+        from headgate.spark.jobs.past import SparkPast
+
+        return SparkPast(read_table(self.session, path, target, sources, content_type))

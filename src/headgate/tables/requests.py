@@ -211,21 +211,14 @@ def check_plan(
     check_place(local(output))
 
 
-def check_backtest(events: str, output: str | None) -> Format:
+def check_backtest(events: str, output: str | None, content: str, content_type: str | None) -> Format | None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
-    form = check_input(events)
+    kind = kind_of(content)
+    form = check_events(events, kind, content_type) if kind.documents else check_input(events)
     if output is not None:
         check_output(output)
     check_apart(events, output)
     return form
-
-
-def check_backtest_documents(events: str, output: str | None, content: str, content_type: str | None) -> None:
-    """Refuse what cannot be done before any work: used before Spark starts, too."""
-    check_events(events, kind_of(content), content_type)
-    if output is not None:
-        check_output(output)
-    check_apart(events, output)
 
 
 def read_taxonomy(paths: Sequence[str]) -> Taxonomy | None:

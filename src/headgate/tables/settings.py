@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.settings import INPUT, NAMES, OUTPUT, REFUSED, Documents, Giving, PlainSettings
+from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents, Giving, PlainSettings
 from headgate.core.ranks import EXACT, MODES, RELAXED
 from headgate.core.settings import Kind, setting
 from headgate.core.subscription import SQL, dialects
@@ -352,23 +352,18 @@ class Backtest(Filters, Documents):
         """Return the dialect, also where none was given."""
         return self.dialect or SQL
 
-    def arguments(self, content: str) -> dict[str, Any]:
-        """Return what the jobs take for a content; reads the files of the taxonomy."""
-        from headgate.contents.registry import kind_of
+    def wanted(self, taxonomy: Taxonomy | None = None) -> FilterSettings:
+        """Return what is said of the filter."""
+        return self.filter_settings(self.written_in, taxonomy)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return what the job takes; reads the files of the taxonomy."""
         from headgate.tables.requests import read_taxonomy
 
-        said: dict[str, Any] = {"filter_text": self.filter, "events": self.events}
-        said |= {"dialect": self.written_in, "output": self.output}
-        if not kind_of(content).documents:
-            return said | {name: getattr(self, name) for name in NAMES}
-        return {
-            **said,
-            "content_type": self.format,
-            "taxonomy": read_taxonomy(self.taxonomy),
-            "options": self.options,
-            "namespaces": self.namespaces,
-            "unindexed": self.unindexed,
-        }
+        wanted = self.wanted(read_taxonomy(self.taxonomy))
+        said = {"content_type": self.format, "output": self.output}
+        return {"filter_text": self.filter, "events": self.events, "wanted": wanted, **said}
 
 
 @dataclass(frozen=True, kw_only=True)

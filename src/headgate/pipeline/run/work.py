@@ -12,17 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.snapshot import is_snapshot
 from headgate.core.versions.locating import located
+from headgate.jobs.backtest import backtest
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
 from headgate.jobs.plan import plan_subscriptions
 from headgate.jobs.summary import refusals_of, summarise
-from headgate.local import backtest as local_backtest
-from headgate.local import what_if as local_what_if
+from headgate.jobs.what_if import what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
@@ -34,8 +33,6 @@ from headgate.tables.results import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from headgate.backtest.effects import WhatIf
-    from headgate.backtest.one_filter import BacktestResult
     from headgate.contents.kind import FilterSettings
     from headgate.jobs.runner import Runner
     from headgate.pipeline.file.model import Pipeline
@@ -178,19 +175,7 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 def _backtest(job: Job) -> Result:
     asked = next(each for each in job.pipeline.backtests if each.name == job.step.of)
-    content = content_of([asked.written_in], "the filter") or DEFAULT
-    documents = kind_of(content).documents
-    said = {**asked.arguments(content), "quiet": job.quiet}
-
-    def here() -> BacktestResult:
-        return (local_backtest.backtest_documents if documents else local_backtest.backtest)(**said)
-
-    def on_spark(session: Session) -> BacktestResult:
-        from headgate.spark.jobs.backtest import backtest
-
-        return (backtest.backtest_documents if documents else backtest.backtest)(session, **said)
-
-    return as_plain(job.run([asked.events], here, on_spark))
+    return as_plain(job.run_on([asked.events], lambda runner: backtest(runner, **asked.arguments)))
 
 
 def _plan(job: Job) -> Result:
@@ -217,16 +202,9 @@ def _what_if(job: Job) -> Result:
     question = asked.question(str(asked.snapshot))
     refused = str(asked.rejected)
     said: dict[str, Any] = {"rejected": refused, "output": asked.output, "effects": asked.effects}
-    said["quiet"] = job.quiet
 
-    def on_spark(session: Session) -> WhatIf:
-        from headgate.spark.jobs.backtest.what_if import what_if
-
-        return what_if(session, question, **said)
-
-    done = job.run(
-        [question.changes, question.events], lambda: local_what_if.what_if(question, **said), on_spark
-    )
+    tables = [question.changes, question.events]
+    done = job.run_on(tables, lambda runner: what_if(runner, question, **said))
     page = Path(str(asked.page))
     page.parent.mkdir(parents=True, exist_ok=True)
     write_what_if(

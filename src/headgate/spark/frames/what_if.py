@@ -7,32 +7,29 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import LongType, StringType
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from headgate.backtest.changes import Row, in_order
-from headgate.backtest.difference import Differ
-from headgate.backtest.effects import by_operation, wanted_ids
-from headgate.backtest.engines import BothEngines
+from headgate.backtest.effects import by_operation
 from headgate.backtest.trial import try_changes
-from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.jobs.choosing import has_any
+from headgate.jobs.what_if import Differences, any_engine, differ_of, refused_changes
 from headgate.runtime.operations import OP
 from headgate.runtime.questions import EXACT, Top
-from headgate.runtime.targets import Sources
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, is_frame
-from headgate.spark.session.memory import worker_memory
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.differences import Differences, refused_rows
 from headgate.spark.tables.given import FrameTable
-from headgate.tables.frames.rows import compare_frame
+from headgate.spark.tables.rows import SparkRows
+from headgate.spark.tables.tables import to_frame
+from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.places import Format
 from headgate.tables.requests import check_trial
 from headgate.tables.settings import WhatIf as Settings
@@ -87,13 +84,10 @@ class WhatIf:
 
     @cached_property
     def _asked(self) -> tuple[int, tuple[Effect, ...]]:
-        with spark_errors():
-            kept = Differences(self._differences.rows.persist())
-            try:
-                events, _ = kept.tally()
-                return events, kept.effects(self._tried, events, self._noise)
-            finally:
-                kept.rows.unpersist()
+        with spark_errors(), self._differences.rows.kept() as rows:
+            kept = Differences(rows, self._differences.differ)
+            events = kept.events
+            return events, kept.effects(self._tried, events, self._noise)
 
 
 def what_if(
@@ -137,21 +131,18 @@ def what_if(
     # Workers make their own engines from what is sent to them: the files are gone before anything is asked.
     with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
         tried = try_changes(place, form, rows, Path(folder), top)
-    memory = worker_memory(events.sparkSession)
-    both = BothEngines.of(tried, memory)
     columns = EventColumns(id, source, data, content_type)
     given = GivenEvents.of(events, columns, tried.target, format)
-    engines = tuple(each for each in both if each is not None)
-    task = given.task(both.before or both.after or tried.whole.groups(memory)[0], None, top)
-    task = task._replace(numbered=tried.numbered, sources=Sources(engines) if tried.whole.graph else None)
-    subscription = LongType() if tried.numbered else StringType()
-    matches = to_arrow_schema(given.schema([(SUBSCRIPTION_ID, subscription)], ()))
-    differ = Differ(matches, wanted_ids(tried, ranked=top is not None))
-    work = partial(compare_frame, task=task, both=both, differ=differ)
-    found = Differences(given.rows(()).mapInArrow(work, from_arrow_schema(differ.output)))
+    task = given.task(any_engine(tried), tried.sources, top)._replace(numbered=tried.numbered)
+    ids = to_arrow_schema(given.schema([], ()))
+    differ = differ_of(tried, task, ids.field(0).type)
+    found = Differences(SparkRows(given.rows(())).map(differ.of_batches, differ.schema), differ)
+    changed = found.changed
+    assert isinstance(changed, SparkRows)
+    refused = given.refused([task]).select(sf.lit("events").alias("table"), ROW, REASON)
     return WhatIf(
-        found.changed,
-        refused_rows(events.sparkSession, tried.trial, given.refused([task])),
+        changed.frame,
+        to_frame(events.sparkSession, refused_changes(tried.trial)).union(refused),
         by_operation(tried.trial),
         len(tried.trial.refused),
         tried,

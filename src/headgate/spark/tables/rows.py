@@ -5,23 +5,30 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.core.event import ID, TIME
+from headgate.core.values import fold
+from headgate.records.expressions.parse import spark_text
+from headgate.spark.tables.tables import attribute_paths, write_table
 from headgate.spark.tables.tables import column as named
-from headgate.spark.tables.tables import write_table
+from headgate.tables.event_rows import keep_events
+from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
+    from headgate.core.values import Path
     from headgate.jobs.runner import Work
+    from headgate.records.language.model import Expression
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,36 @@ class SparkRows:
         """Have workers go through each partition. No shuffle."""
         done = partial(_numbered, work) if numbered else work
         return SparkRows(self.frame.mapInArrow(done, from_arrow_schema(schema)))
+
+    def filtered(self, work: Work) -> SparkRows:
+        """Have workers leave out some rows of each partition. No shuffle."""
+        # `mapInArrow` stumbles over dots and backticks in the names of columns.
+        whole = self.frame.select(sf.struct(*map(named, self.frame.columns)).alias(_WHOLE))
+        done = whole.mapInArrow(partial(_unpacking, work), whole.schema)
+        return SparkRows(done.select(f"{_WHOLE}.*"))
+
+    def parsed(self, title: str) -> SparkRows:
+        """Let Spark parse the lines that are events; it infers one type for each attribute."""
+        del title
+        kept = self.frame.mapInArrow(keep_events, f"{VALUE} binary").select(sf.col(VALUE).cast("string"))
+        table = self.frame.sparkSession.read.json(kept)
+        # Without any event there is nothing to infer from.
+        return SparkRows(table if table.columns else table.select(sf.lit("").alias(ID)))
+
+    def where(self, sql: str, tree: Expression, title: str) -> SparkRows:
+        """Return the rows for which a filter holds."""
+        del tree, title
+        timed = any(fold(name) == TIME for name in self.names)
+        return SparkRows(self.frame.where(spark_text(sql, timed=timed)))
+
+    @property
+    def names(self) -> list[str]:
+        """List the columns."""
+        return self.frame.columns
+
+    def attributes(self, mark: str = "") -> list[Path]:
+        """List the columns by path, nested ones included."""
+        return list(attribute_paths(self.frame.schema, mark))
 
     def select(self, *columns: str) -> SparkRows:
         """Return some columns. No shuffle."""
@@ -62,6 +99,10 @@ class SparkRows:
         else:
             parts = parted_by_hash(self.frame, column, count)
         return SparkRows(parts.sortWithinPartitions(*order))
+
+    def gathered(self, *columns: str) -> SparkRows:
+        """Have rows that are equal in some columns in one partition. Shuffles."""
+        return SparkRows(self.frame.repartition(*map(named, columns)))
 
     def firsts(self, column: str, *order: str) -> tuple[SparkRows, SparkRows]:
         """Tell the first of the rows with one value from the others. Shuffles values, and repeated ones."""
@@ -111,6 +152,16 @@ class SparkRows:
 
 def _order(name: str) -> Column:
     return sf.desc(name[1:]) if name.startswith("-") else sf.asc(name)
+
+
+_WHOLE = "whole"
+
+
+def _unpacking(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    columns: Iterator[Any] = (batch.column(0) for batch in batches)
+    given = map(pa.RecordBatch.from_struct_array, columns)
+    for found in work(given):
+        yield pa.RecordBatch.from_arrays([found.to_struct_array()], names=[_WHOLE])
 
 
 def _numbered(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

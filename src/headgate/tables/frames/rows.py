@@ -11,7 +11,7 @@ values come and go as Arrow has them.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,6 @@ from headgate.tables.frames.task import ARRAYS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from headgate.runtime.targets import Openable
     from headgate.tables.frames.reading import Given
     from headgate.tables.frames.report import Reporter
     from headgate.tables.frames.task import FrameTask
@@ -111,30 +110,6 @@ def count_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[
         matches = sum(found.num_rows for found in _asked(given, task))
         counts = zip(COUNTED, (len(given.events), matches, len(given.refused)), strict=True)
         yield pa.RecordBatch.from_pydict({name: pa.array([count], pa.int64()) for name, count in counts})
-
-
-class Differ(Protocol):
-    """Tells what differs between two answers about some events."""
-
-    def __call__(
-        self, before: Iterable[pa.RecordBatch], after: Iterable[pa.RecordBatch]
-    ) -> Iterable[pa.RecordBatch]: ...
-    def tally(self, events: int, refused: int) -> Iterable[pa.RecordBatch]: ...
-
-
-def compare_frame(
-    batches: Iterable[pa.RecordBatch],
-    task: FrameTask,
-    both: tuple[Openable | None, Openable | None],
-    differ: Differ,
-) -> Iterator[pa.RecordBatch]:
-    """Match events against both of two sets of subscriptions, and tell the difference. They are read once."""
-    for given in read_frame(batches, task):
-        yield from differ.tally(len(given.events), len(given.refused))
-        before, after = (
-            () if group is None else as_rows(given, task._replace(group=group)) for group in both
-        )
-        yield from differ(before, after)
 
 
 # Asking

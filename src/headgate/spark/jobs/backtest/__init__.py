@@ -1,1 +1,0 @@
-"""The backtest and what-if jobs."""
