@@ -157,8 +157,8 @@ print("SPENT", time.process_time())
 @pytest.mark.parametrize(
     ("lines", "rooms", "libraries"),
     [
-        (RECORDS, ["records"], ["sqlglot"]),
-        (GRAPH, ["records", "graph"], ["sqlglot"]),
+        (RECORDS, ["records"], []),
+        (GRAPH, ["records", "graph"], []),
         (RDF, ["rdf"], ["lark", "pyoxigraph"]),
         (XML, ["xml"], ["lark", "lxml"]),
     ],

@@ -156,7 +156,7 @@ def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Even
     if not events or not count:
         return np.zeros(count, np.int64)
     index = filed.index(Ids.from_arrow(pa.array(np.arange(count))), TextPool.build(texts))
-    found = index.match_events(events, pa.array(np.arange(len(events))))
+    found = index.match_batch(events, pa.array(np.arange(len(events))))
     return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
 
 
