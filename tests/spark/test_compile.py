@@ -29,7 +29,7 @@ from headgate.tables.places import Format
 from headgate.xml.compiling import XmlContents
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import compile_subscriptions, on_spark
+from tests.spark.jobs import compile_subscriptions, on_both, on_spark
 from tests.spark.without_spark import compile_lines, lines_of
 
 if TYPE_CHECKING:
@@ -249,13 +249,15 @@ SPOKEN = {
 """A filter in every dialect of every room."""
 
 
-@pytest.mark.parametrize("contents", [RecordContents(), RdfContents(), XmlContents()], ids=lambda it: it.name)
+@pytest.mark.parametrize(
+    "contents", [RecordContents(), RdfContents(), XmlContents()], ids=lambda it: it.room_name
+)
 def test_a_row_that_names_its_dialect_is_read_at_once(
     contents: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of a subscription and nothing else are not looked at field by field, whatever they speak."""
-    spoken = SPOKEN[contents.name]
-    assert tuple(spoken) == kind_of(contents.name).dialects
+    spoken = SPOKEN[contents.room_name]
+    assert tuple(spoken) == kind_of(contents.room_name).dialects
     rows = [{"id": name, "filter": text, "dialect": name} for name, text in spoken.items()]
     # One more field takes the slow way; what is compiled is the same.
     (slow,) = compile_batches([lines_of([{**row, "more": 1} for row in rows])], contents.writers)
@@ -444,6 +446,7 @@ def test_relative_paths_and_file_uris(job: Job, monkeypatch: pytest.MonkeyPatch)
     assert names(Path(os.curdir).absolute()) == ["out", "sub", "subs.jsonl"]
 
 
+@on_both()
 def test_a_schema_refuses_what_can_never_match(job: Job) -> None:
     rows = ["age > 30", "aeg > 30", "age = 'x'", "user.city = 'Bern'", "array_contains(tags, 'x')"]
     table = put_lines(job.folder / "s.jsonl", [{"id": n, "filter": text} for n, text in enumerate(rows)])

@@ -24,14 +24,14 @@ from headgate.runtime.operations import UNSUBSCRIBE
 from headgate.service.envelope import stored_events
 from headgate.service.problems import Busy
 from headgate.service.resources import DEFAULT
-from headgate.service.tenant.indexes import Indexes, Ranking
+from headgate.service.tenant.index import Index, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headgate.core.event import Event
     from headgate.service.storage.block import Block
-    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.contents import Contents
     from headgate.service.tenant.tenant import Tenant
 
 _LOG = logging.getLogger("headgate.console")
@@ -190,7 +190,7 @@ class Run:
         self.phase = "building two indexes"
         concerned = {*named}
         before, after = (
-            Indexes.collect(self._narrowed(each, concerned)) for each in (planned.before, planned.after)
+            Index.collect(self._narrowed(each, concerned)) for each in (planned.before, planned.after)
         )
         result.refused += [
             Refused(planned.rows.get(str(each), {"id": str(each)}), reason)
@@ -214,7 +214,7 @@ class Run:
 
     # Events
 
-    def _try_all(self, before: Indexes, after: Indexes, result: Result) -> None:
+    def _try_all(self, before: Index, after: Index, result: Result) -> None:
         log, began = self.tenant.store.log, time.monotonic()
         bounds = log.bounds()
         first = max(bounds.first, bounds.last - self.question.events + 1)
@@ -241,9 +241,7 @@ class Run:
         result.events = self.done
         result.seconds_of_events = (end_time - begin_time) / 1e6
 
-    def _try(
-        self, before: Indexes, after: Indexes, cursor: int, events: Sequence[Event], result: Result
-    ) -> None:
+    def _try(self, before: Index, after: Index, cursor: int, events: Sequence[Event], result: Result) -> None:
         for row, (old, new) in enumerate(
             zip(self._asked(before, events), self._asked(after, events), strict=True)
         ):
@@ -270,7 +268,7 @@ class Run:
                     if len(effect.sample_lost) < SAMPLE:
                         effect.sample_lost.append(cursor + row)
 
-    def _asked(self, index: Indexes, events: Sequence[Event]) -> list[list[str] | EventError]:
+    def _asked(self, index: Index, events: Sequence[Event]) -> list[list[str] | EventError]:
         if self.question.best is None:
             return [
                 each if isinstance(each, EventError) else list(map(str, each)) for each in index.match(events)

@@ -19,7 +19,8 @@ from headgate.service.api.validating import FilterBody  # noqa: TC001 -- msgspec
 from headgate.service.envelope import stored_events
 from headgate.service.problems import Problem
 from headgate.service.resources import SubscriptionBody  # noqa: TC001 -- msgspec reads it
-from headgate.service.tenant.index import Contents, Index
+from headgate.service.tenant.contents import Contents
+from headgate.service.tenant.index import Index
 
 if TYPE_CHECKING:
     from headgate.service.storage.block import Block
@@ -204,7 +205,7 @@ class _Trial:
     def _try(self, block: Block, begin: int, stop: int) -> None:
         events = stored_events(block.texts[begin:stop])
         self._tried += len(events)
-        before = self._before.match(events) if len(self._before.engine) else [[] for _ in events]
+        before = self._before.match(events) if len(self._before) else [[] for _ in events]
         for row, (event, then, now) in enumerate(zip(events, before, self._after.match(events), strict=True)):
             old = set() if isinstance(then, EventError) else set(then)
             new = set() if isinstance(now, EventError) else set(now)
