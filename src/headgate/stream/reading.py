@@ -29,8 +29,8 @@ from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
 from headgate.stream.csv_rows import CsvFile
 from headgate.stream.sources.columns import COLUMNS
-from headgate.tables.document_rows import document_of, unpack_document
-from headgate.tables.event_rows import is_record, read_event
+from headgate.tables.document_rows import event_of_row, unpack_document
+from headgate.tables.event_rows import read_event
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
 from headgate.tables.packed import reading as unpacking
 from headgate.tables.places import leads_out
@@ -39,7 +39,6 @@ from headgate.tables.requests import type_of_file, type_of_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from headgate.contents.kind import Kind
 
 _LINES, _CSV, _PARQUET = (".jsonl", ".ndjson", ".json"), ".csv", ".parquet"
 BASE64 = "data_base64"
@@ -165,13 +164,8 @@ def _csv(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     for row, line in table.rows(typed=not documents):
         if isinstance(row, EventError):
             yield row, line
-        elif documents:
-            try:
-                yield _from_row(row, kind, reading.content_type), line
-            except EventError as error:
-                yield error, line
         else:
-            yield _row(row, reading), line
+            yield _row(row, reading, records=not documents), line
 
 
 def _parquet(place: Path, reading: ReadSettings) -> Iterator[_Found]:
@@ -220,15 +214,15 @@ def _line(line: bytes, reading: ReadSettings) -> Event | EventError:
         return error
 
 
-def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
+def _row(row: Mapping[str, Any], reading: ReadSettings, *, records: bool = True) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)
         if kind.documents and DATA not in row and BASE64 in row:
             row = {**row, DATA: _unpacked(row[BASE64])}
-        if kind.documents and not (kind.rows and _is_record(row, reading)):
-            return _from_row(row, kind, reading.content_type)
-        event = Event.from_row(row)
+        event = _in_documents(row, reading, records=records) if kind.documents else Event.from_row(row)
+        if isinstance(event, EventError) or (kind.documents and event.content_type != JSON):
+            return event
         # Checks the values.
         event.attributes_as(reading.mark)
         return _timed(event, reading.time)
@@ -236,20 +230,15 @@ def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
         return error
 
 
-def _is_record(row: Mapping[str, Any], reading: ReadSettings) -> bool:
-    return is_record({fold(name): value for name, value in row.items()}, reading.content_type)
-
-
-def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event | EventError:
-    """Make a document of a row."""
-    folded = {fold(name): value for name, value in row.items()}
-    if len(folded) < len(row):
-        return EventError("two fields have names that differ in case only, which are the same")
-    found = document_of(folded, kind, default)
-    if isinstance(found, EventError):
+def _in_documents(row: Mapping[str, Any], reading: ReadSettings, *, records: bool) -> Event | EventError:
+    """Make an event of a row against filters of documents, with its time if it is one."""
+    kind = kind_of(reading.content)
+    found = event_of_row(row, kind, reading.content_type, records=records and kind.rows)
+    if isinstance(found, EventError) or found.content_type == JSON:
         return found
-    given = {name: folded.get(name) for name in (ID, SOURCE, TIME)}
-    return Event.from_row({**given, DATA: found.data, CONTENT_TYPE: found.content_type})
+    time = next((value for name, value in row.items() if fold(name) == TIME), None)
+    fields = {ID: found.id, SOURCE: found.source, TIME: time}
+    return Event.from_row({**fields, DATA: found.data, CONTENT_TYPE: found.content_type})
 
 
 def _unpacked(text: object) -> bytes:
