@@ -172,7 +172,7 @@ def run_rdf(plan: Plan, wanted: list[str], items: list[str], scanned: float) -> 
         {"id": list(range(len(items))), "data": texts, "datacontenttype": [N_TRIPLES] * len(items)}
     )
     asked: dict[str, Callable[[], object]] = {
-        "`match_events`, read before": lambda: index.match_events(events),
+        "`match_events`, read before": lambda: index.match_batch(events),
         "`match_batch`, N-Triples": lambda: index.match_batch(table),
         "`match`, read before": lambda: [index.match(event) for event in events],
     }
@@ -207,7 +207,7 @@ def run_xml(plan: Plan, wanted: list[str], items: list[str], scanned: float) -> 
         {"id": list(range(len(items))), "data": texts, "datacontenttype": [XML_TYPE] * len(items)}
     )
     asked: dict[str, Callable[[], object]] = {
-        "`match_events`, read before": lambda: index.match_events(events),
+        "`match_events`, read before": lambda: index.match_batch(events),
         "`match_batch`, text": lambda: index.match_batch(table),
         "`match`, read before": lambda: [index.match(event) for event in events],
     }

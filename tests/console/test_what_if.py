@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headgate.core.event import Id
-    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.contents import Contents
     from tests.console.serving import Seen, Served, Visitor
 
 _FILTERS = ("price < 3", "price >= 5", "topic = 'sport'", "topic = 'art' OR price = 1", "price > 100")

@@ -58,9 +58,9 @@ def test_rankings() -> None:
     assert [each.subscription for each in engine.top(event, 2)] == ["easy"]
     events, rows = [event, dense("f")], pa.array(["x", "y"])
     many = [Omission(each, "hard", WHY) for each in "xy"]
-    assert told(index.match_events, events, rows) == many
-    assert told(partial(index.top_events, identities=rows), events, 2) == many
-    assert index.match_events(events)["subscription_id"].to_pylist() == ["easy", "easy"]
+    assert told(index.match_batch, events, rows) == many
+    assert told(partial(index.top_batch, identities=rows), events, 2) == many
+    assert index.match_batch(events)["subscription_id"].to_pylist() == ["easy", "easy"]
     assert told(engine.explain_rank, event, "hard", 1) == left
     assert not engine.explain_rank(event, "hard", 1).runs
     engine.subscribe(Subscription("later", HARD, "sparql", score=9.0))
@@ -106,13 +106,13 @@ def test_graphs() -> None:
     assert not engine.explain(event, "behind").matches
     events, rows = [event, dense("f", "pub")], pa.array([10, 11])
     for found in (
-        told(engine.graph.match_events, events, rows),
-        told(engine.graph.top_events, events, 2, rows),
+        told(engine.graph.match_batch, events, rows),
+        told(engine.graph.top_batch, events, 2, rows),
     ):
         assert len(found) == 4
         assert set(found) <= left(10, 11)
     # Those that came later have numbers of their own, and those that are gone are not told.
     engine.subscribe(Subscription("later", HARD, "sparql", node="b"))
     engine.unsubscribe("hard")
-    for found in (told(engine.match, event), told(engine.graph.match_events, events, rows)):
+    for found in (told(engine.match, event), told(engine.graph.match_batch, events, rows)):
         assert {each.subscription for each in found} == {None, "later"}

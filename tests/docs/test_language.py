@@ -18,11 +18,10 @@ from headgate.records import reference
 from headgate.records.expressions import model as expression_model
 from headgate.records.expressions.arrays import MAX_STEPS
 from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS
-from headgate.records.expressions.model import MAX_NESTING, MAX_NODES
+from headgate.records.expressions.model import MAX_NODES
 from headgate.records.expressions.texts import MAX_TEXT
 from headgate.records.index.index import RecordIndex
-from headgate.records.language import literals, model
-from headgate.records.language import refusal as limits
+from headgate.records.language import limits, literals, model
 from headgate.records.language.model import Literal, LiteralType
 from headgate.records.language.parse import parse_filter
 from tests.docs.fences import ROOT, without_fences
@@ -201,7 +200,7 @@ def test_every_function_has_a_row() -> None:
     assert rows == {*written, "cast"}
     section = TEXT[TEXT.index("## Expressions") : TEXT.index("### Regular expressions")]
     assert [name for name in ALIASES if f"`{name}`" not in section] == []
-    for bound in (MAX_NODES, expression_model.MAX_DEPTH, MAX_NESTING, MAX_TEXT, MAX_STEPS):
+    for bound in (MAX_NODES, expression_model.MAX_DEPTH, MAX_TEXT, MAX_STEPS):
         assert f"{bound:,}" in section
 
 

@@ -118,7 +118,7 @@ def test_what_is_left_out_is_told_in_order() -> None:
     class Telling:
         """Leaves out one filter an event."""
 
-        def portions(self, events: Any, ids: Any, top: Any, most: int) -> Any:
+        def ask(self, events: Any, ids: Any, top: Any, most: int) -> Any:
             del ids, top, most
             for event in events:
                 tell(event.id, "s", "too much")
@@ -127,7 +127,7 @@ def test_what_is_left_out_is_told_in_order() -> None:
     backend: Backend = Telling()  # type: ignore[assignment]
     events = [Event(e, {}) for e in range(30)]
     with Omissions() as left_out:
-        list(threads.portions(backend, events, pa.array(range(30)), None, 9, 4))
+        list(threads.ask(backend, events, pa.array(range(30)), None, 9, 4))
     assert [each.event for each in left_out] == list(range(30))
 
 

@@ -121,7 +121,7 @@ def test_odd_sources(source: object) -> None:
     with pytest.raises(EventError, match="is not a node of the graph"):
         index.match(event)
     with pytest.raises(EventError, match="is not a node of the graph"):
-        index.match_events([event])
+        index.match_batch([event])
 
 
 def test_threads_may_ask_while_others_change() -> None:

@@ -257,3 +257,19 @@ def test_an_unknown_source_is_refused(exchange: GraphIndex) -> None:
         exchange.explain(visit("nobody"), "shoes")
     with pytest.raises(EventError, match="event 'e1' has no source"):
         exchange.explain(Event("e1", {}), "shoes")
+
+
+@pytest.mark.parametrize("names", ["abcd", "dbca", "cadb"])
+def test_equal_paths_go_by_names_however_the_graph_came_about(names: str) -> None:
+    ends = [Node("pub"), Node("end", subscription="s")]
+    edges = [Edge("pub", name) for name in names] + [Edge(name, "end") for name in names]
+    whole = GraphIndex.build([*map(Node, names), *ends], edges, room=RecordIndex)
+    grown = GraphIndex.build(ends, [], room=RecordIndex)
+    for name in names:
+        grown.add_node(Node(name))
+        grown.add_edge(Edge("pub", name))
+        grown.add_edge(Edge(name, "end"))
+    for index in (whole, grown):
+        found = index.explain(Event("e1", {}, source="pub"), "s").path
+        assert found is not None
+        assert [step.name for step in found.steps] == ["a", "end"]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Event, Node, Subscription
+from headgate.contents.portions import ids_of
 from headgate.errors import EventError, GraphError
 from headgate.graph import batch
 from headgate.graph.index import GraphIndex
@@ -64,7 +65,7 @@ def best_one_by_one(
 
 
 def rows_of(found: pa.RecordBatch) -> list[tuple[object, ...]]:
-    assert found.schema.names == ["event_id", "subscription_id", "value", "rank"]
+    assert found.schema.names == ["event_id", "subscription_id", "score", "rank"]
     return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
@@ -79,7 +80,7 @@ def test_both_ways_lead_to_the_same(shape: str, room: ContentRoom, way: int) -> 
     expected = [(each.id, found) for each in events for found in index.match(each)]
     assert expected
     assert pairs(index.match_batch(table(events))) == expected
-    assert pairs(index.match_events(events)) == expected
+    assert pairs(index.match_batch(events)) == expected
     assert was_asked(index)
 
 
@@ -97,7 +98,7 @@ def test_the_best_of_many_events_are_those_of_each(shape: str, k: int, way: int)
             expected = best_one_by_one(index, events, k, path)
             some |= bool(expected)
             assert rows_of(index.top_batch(table(events), k, path=path)) == expected
-            assert rows_of(index.top_events(events, k, path=path)) == expected
+            assert rows_of(index.top_batch(events, k, path=path)) == expected
         # What a batch leaves behind does not disturb a single event.
         assert best_one_by_one(index, events[:5], k) == best_one_by_one(index, events[:5], k)
         assert rows_of(index.top_batch(table([]), k)) == []
@@ -137,7 +138,7 @@ def test_filters_that_planes_cannot_decide_are_asked_in_batches_too() -> None:
     ]
     expected = best_one_by_one(index, events, 2)
     assert len(expected) > 3
-    assert rows_of(index.top_events(events, 2)) == expected
+    assert rows_of(index.top_batch(events, 2)) == expected
 
 
 @pytest.mark.parametrize("way", [BY_GRAPH, BY_FILTERS])
@@ -154,8 +155,9 @@ def test_portions_come_in_order_and_leave_room_for_other_questions(
     monkeypatch.setattr(hits, "PAIRS", 200)
     for given in (table(events), events):
         portions = []
-        for portion in index.match_portions(given):
-            portions.append(pairs(portion))
+        names = ids_of(given)
+        for portion in index.ask(given, names):
+            portions.append(pairs(portion.batch(names)))
             # Asked on the same thread, in the midst of it.
             assert index.match(events[3]) == [found for event, found in expected if event == events[3].id]
             assert index.top(events[5], 2) == index.top(events[5], 2)
@@ -172,7 +174,7 @@ def test_bad_questions_about_many_events() -> None:
     with pytest.raises(EventError, match="event 2: source 'x' is not a node of the graph"):
         index.top_batch(batch, 1)
     with pytest.raises(EventError, match="source 'x' of event 2 is not a node"):
-        index.top_events([Event(2, {}, source="x")], 1)
+        index.top_batch([Event(2, {}, source="x")], 1)
     with pytest.raises(GraphError, match="k is 0"):
         index.top_batch(batch, 0)
     assert rows_of(index.top_batch(batch.slice(0, 1), 1)) == [(1, "s", -1.0, 1)]

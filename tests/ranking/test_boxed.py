@@ -91,13 +91,13 @@ def check(
         k = rng.choice([1, 3, len(subscriptions) + 5])
         factors = rng.choice([None, {"A": rng.choice([0, 0.3, 2])}, {"b": 0.7, "c": 0}])
         assert index.top(event, k) == exact(subscriptions, event, k, room=RecordIndex)
-        table = index.top_events([event, event], k).to_pylist()
+        table = index.top_batch([event, event], k).to_pylist()
         assert [row["subscription_id"] for row in table[: len(table) // 2]] == [
             each.subscription for each in exact(subscriptions, event, k, room=RecordIndex)
         ]
         wanted = relaxed(subscriptions, event, k, room=RecordIndex, factors=factors)
         assert index.top(event, k, "relaxed", factors=factors) == wanted
-        rows = index.top_events([event, event], k, "relaxed", factors=factors).to_pylist()
+        rows = index.top_batch([event, event], k, "relaxed", factors=factors).to_pylist()
         assert [(row["subscription_id"], row["score"]) for row in rows] == [
             (each.subscription, each.value) for each in wanted
         ] * 2

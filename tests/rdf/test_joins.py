@@ -165,7 +165,7 @@ def test_a_filter_that_is_too_much_is_left_out(caplog: pytest.LogCaptureFixture)
         assert index.match(event) == ["edge", "triangle"]
     assert list(left_out) == told
     with Omissions() as left_out:
-        found = index.match_events([event, event], pa.array(["x", "y"]))
+        found = index.match_batch([event, event], pa.array(["x", "y"]))
     assert found["subscription_id"].to_pylist() == ["edge", "triangle"] * 2
     assert list(left_out) == [each._replace(event=name) for name in "xy" for each in told]
     # What is looked up is told again, and each time once.

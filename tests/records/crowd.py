@@ -148,7 +148,7 @@ def agree(index: RecordIndex, texts: Sequence[str], events: Sequence[Event]) -> 
     for event, wanted in zip(events, expected, strict=True):
         found = index.match(event)
         assert found == wanted, _differences(texts, event, found, wanted)
-    batch = index.match_events([Event(n, event.data) for n, event in enumerate(events)])
+    batch = index.match_batch([Event(n, event.data) for n, event in enumerate(events)])
     by_event: list[list[object]] = [[] for _ in events]
     for n, identity in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         by_event[n].append(identity)

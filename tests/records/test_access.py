@@ -257,7 +257,7 @@ def test_every_edge_under_every_weight(
     again.compact()
     check(again)
     for index in (built, opened, again):
-        found = index.match_events(EDGE_EVENTS)
+        found = index.match_batch(EDGE_EVENTS)
         by_event: list[list[int]] = [[] for _ in EDGE_EVENTS]
         for event, identity in zip(*(column.to_pylist() for column in found.columns), strict=True):
             by_event[event].append(identity)
@@ -616,7 +616,7 @@ def test_more_matches_than_there_is_room_for_at_first() -> None:
     event = Event("e", {"a": 1, "b": 3})
     wanted = [n for n in range(count) if n % 7 != 3]
     assert index.match(event) == wanted
-    together = index.match_events([event, Event("f", {"a": 2}), *[event] * 6])
+    together = index.match_batch([event, Event("f", {"a": 2}), *[event] * 6])
     assert together.column(1).to_pylist() == wanted * 7
 
 
@@ -628,7 +628,7 @@ def test_more_clusters_than_there_is_room_for_at_first() -> None:
     event = Event("e", dict.fromkeys(names, 1))
     assert index.match(event) == [*range(len(texts))]
     other = index_of(texts, shares(MIDDLING))
-    together = other.match_events([Event("f", {"a0": 1, "a1": 1}), event, event])
+    together = other.match_batch([Event("f", {"a0": 1, "a1": 1}), event, event])
     assert together.column(1).to_pylist() == [0, *range(len(texts)), *range(len(texts))]
 
 

@@ -396,7 +396,7 @@ def test_text_ids_of_any_kind() -> None:
         for _ in range(2):
             assert index.match(event) == sorted(names)
             assert walk(index, event, "", after) == sorted(names)
-            assert sorted(each for _, each in pairs(index.match_events([event]))) == sorted(names)  # type: ignore[type-var]
+            assert sorted(each for _, each in pairs(index.match_batch([event]))) == sorted(names)  # type: ignore[type-var]
             index.compact()
 
 

@@ -167,7 +167,7 @@ REFUSED = [
     ("length('x') = 1", "length('x') names no attribute, so no event matters"),
     ("exists(a, x) AND b", "argument 2 is a function of an element"),
     ("a + INTERVAL 1 DAY > b", "INTERVAL is not part of the filter language; date_add and add_months are"),
-    ("a + b = 5S", "a number in an expression has no suffix S"),
+    ("a + 5S = b", "a number in an expression has no suffix S"),
     ("a = b = c", "put parentheses around one of two comparisons"),
     ("a = b IS NULL", "put parentheses around this comparison"),
 ]
@@ -184,9 +184,9 @@ def test_refused(text: str, reason: str) -> None:
 BOMBS = [
     "a" + " + a" * 300 + " > 1",
     "CASE " + "WHEN a = 1 THEN 2 " * 300 + "END = 2",
-    "length(" * 40 + "a" + ")" * 40 + " > 1",
-    "(" * 33 + "a + 1" + ")" * 33 + " > 1",
-    "- " * 40 + "a > 1",
+    "length(" * 65 + "a" + ")" * 65 + " > 1",
+    "(" * 65 + "a + 1" + ")" * 65 + " > 1",
+    "- " * 65 + "a > 1",
     "if(" * 5_000,
     "a[" * 5_000,
     "CASE WHEN " * 5_000,

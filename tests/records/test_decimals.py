@@ -184,7 +184,7 @@ def test_long_and_short_literals_together() -> None:
     compacted.compact()
     for index in (built, live, compacted):
         assert [sorted(index.match(event)) for event in events] == wanted
-        found = index.match_events(events).to_pydict()
+        found = index.match_batch(events).to_pydict()
         pairs = sorted(zip(found["event_id"], found["subscription_id"], strict=True))
         assert pairs == [(number, name) for number, names in enumerate(wanted) for name in names]
     inner = [text.replace("a ", "b.a ").replace("(a,", "(b.a,") for text in PARTS]

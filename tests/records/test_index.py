@@ -187,7 +187,7 @@ def test_borders_of_words_blocks_and_chunks(count: int) -> None:
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=pa.schema(kinds))
     assert pairs(index.match_batch(batch)) == expected
-    assert pairs(index.match_events([Event.from_row(row) for row in rows])) == expected
+    assert pairs(index.match_batch([Event.from_row(row) for row in rows])) == expected
 
 
 @pytest.fixture(scope="module")
@@ -287,5 +287,6 @@ def test_matches_in_portions_of_bounded_size(most: int) -> None:
             begin = end
         for own, all_of_it in zip(zip(*parts, strict=True), wanted, strict=True):
             assert np.array_equal(np.concatenate(own), all_of_it)
-    rows = pa.Table.from_batches(list(index.match_portions(batch, batch.column("id"), most)))
+    ids = batch.column("id")
+    rows = pa.Table.from_batches([each.batch(ids) for each in index.ask(batch, ids, most)])
     assert rows.to_pylist() == index.match_batch(batch).to_pylist()

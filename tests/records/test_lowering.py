@@ -38,7 +38,7 @@ def index() -> RecordIndex:
 def test_every_predicate_on_every_value(index: RecordIndex) -> None:
     events = [Event(place, {"a": value}) for place, value in enumerate(VALUES)]
     events.append(Event(len(VALUES), {}))
-    pairs = index.match_events(events)
+    pairs = index.match_batch(events)
     found = {(row["event_id"], row["subscription_id"]) for row in pairs.to_pylist()}
     wrong = []
     for place, event in enumerate(events):

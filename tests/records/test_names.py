@@ -160,7 +160,7 @@ def test_all_roads_find_what_a_plain_look_up_finds(settings: NameSettings, tmp_p
             for index in (whole, late, opened):
                 assert index.match(Event(1, event)) == right, (event, settings)
                 assert index.match(read) == right, (event, settings)
-                many = index.match_events([Event(1, event), Event(2, {})])
+                many = index.match_batch([Event(1, event), Event(2, {})])
                 assert (
                     many.filter(pa.array([each == 1 for each in many[0].to_pylist()]))[1].to_pylist() == right
                 )

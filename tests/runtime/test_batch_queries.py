@@ -9,7 +9,6 @@ import pytest
 
 from headgate import Engine, Event
 from headgate.records.events import columns
-from headgate.runtime import batch_queries
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.questions import Top
 from headgate.runtime.targets import Group, open_target, opened
@@ -86,7 +85,7 @@ def found(engines: ShardEngines, events: Any, top: Top | None) -> list[tuple[Any
 def test_both_forms_of_events_get_the_answer_of_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, shards: int, pairs: int
 ) -> None:
-    monkeypatch.setattr(batch_queries, "PAIRS", pairs)
+    monkeypatch.setattr("headgate.runtime.engines.PAIRS", pairs)
     engine = Engine.open(snapshot(tmp_path, kind, 1))
     engines = ShardEngines.open(snapshot(tmp_path, kind, shards))
     batch = pa.RecordBatch.from_pylist(ROWS)

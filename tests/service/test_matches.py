@@ -12,8 +12,8 @@ from headgate.core.event import Event
 from headgate.core.subscription import Subscription
 from headgate.errors import EventError
 from headgate.runtime.operations import UPSERT, Put, Unsubscribe
-from headgate.service.tenant.index import Contents
-from headgate.service.tenant.indexes import Indexes
+from headgate.service.tenant.contents import Contents
+from headgate.service.tenant.index import Index
 from headgate.service.tenant.matches import Matches
 from headgate.service.tenant.names import Names
 from tests.seeds import seeds
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def expected(indexes: Indexes, names: Names, events: Sequence[Event]) -> list[list[int]]:
+def expected(indexes: Index, names: Names, events: Sequence[Event]) -> list[list[int]]:
     found = [indexes.match([event])[0] for event in events]
     return [[] if isinstance(each, EventError) else names.numbers_of(each) for each in found]
 
@@ -37,7 +37,7 @@ def test_numbers_are_those_of_ids_while_subscriptions_change(seed: int) -> None:
     order = rng.sample(range(40), 40)
     for number, at in enumerate(order):
         names.add(number, f"s{at}", "a")
-    indexes, last = Indexes.build(Contents(subscriptions)), 40
+    indexes, last = Index.build(Contents(subscriptions)), 40
     for step in range(12):
         events = [
             Event.record(
@@ -61,7 +61,7 @@ def test_numbers_are_those_of_ids_while_subscriptions_change(seed: int) -> None:
             names.add(last, identity, "b")
             last += 1
         else:
-            indexes.engine.index.compact()
+            indexes.engines[0].index.compact()
 
 
 def test_some_of_matches() -> None:

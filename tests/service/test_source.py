@@ -21,7 +21,7 @@ from headgate import AsyncClient, Client, Engine, Subscription
 from headgate.client.log import EventLog, LogSettings
 from headgate.client.model import KeptEvent, KeptEvents
 from headgate.errors import HeadgateError, ServiceError, TableError
-from headgate.local.small import why_stream
+from headgate.local.small_streams import why_stream
 from headgate.service.backup import back_up, restore
 from headgate.service.envelope import event_of, read_sent
 from headgate.service.storage.store import Store

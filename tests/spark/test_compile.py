@@ -249,13 +249,15 @@ SPOKEN = {
 """A filter in every dialect of every room."""
 
 
-@pytest.mark.parametrize("contents", [RecordContents(), RdfContents(), XmlContents()], ids=lambda it: it.name)
+@pytest.mark.parametrize(
+    "contents", [RecordContents(), RdfContents(), XmlContents()], ids=lambda it: it.room_name
+)
 def test_a_row_that_names_its_dialect_is_read_at_once(
     contents: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of a subscription and nothing else are not looked at field by field, whatever they speak."""
-    spoken = SPOKEN[contents.name]
-    assert tuple(spoken) == kind_of(contents.name).dialects
+    spoken = SPOKEN[contents.room_name]
+    assert tuple(spoken) == kind_of(contents.room_name).dialects
     rows = [{"id": name, "filter": text, "dialect": name} for name, text in spoken.items()]
     # One more field takes the slow way; what is compiled is the same.
     (slow,) = compile_batches([lines_of([{**row, "more": 1} for row in rows])], contents.writers)

@@ -83,7 +83,7 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
     portion: int,
 ) -> None:
     monkeypatch.setitem(reading.TOGETHER, COLUMNS, events)
-    monkeypatch.setattr(RecordIndex.match_portions, "__defaults__", (pairs,))
+    monkeypatch.setattr(RecordIndex.ask, "__defaults__", (pairs,))
     monkeypatch.setattr(rows, "PORTION", portion)
     given = [packed(EVENTS.slice(0, 30)), packed(EVENTS.slice(0, 0)), packed(EVENTS.slice(30))]
     found = list(match_frame(given, task(tmp_path)))

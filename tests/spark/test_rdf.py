@@ -170,9 +170,9 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(
     job, runner = Job(session, tmp_path), runner_of(session)
     rows = [{"id": 1, "filter": "a = 1"}, {"id": 2, "filter": "ASK {}", "Dialect": "sparql"}]
     table = put_lines(tmp_path / "subs.jsonl", rows)
-    assert contents_of(FilterSettings(), [runner.table(table)], runner.table).name == "records+rdf"
+    assert contents_of(FilterSettings(), [runner.table(table)], runner.table).room_name == "records+rdf"
     both = FilterSettings(schema='{"a": "int64"}', options=Options())
-    assert contents_of(both, [runner.table(table)], runner.table).name == "records+rdf"
+    assert contents_of(both, [runner.table(table)], runner.table).room_name == "records+rdf"
     contents = contents_of(FilterSettings("tuples"), [runner.table(table)], runner.table)
     assert isinstance(contents, RdfContents)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1

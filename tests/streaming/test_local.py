@@ -16,7 +16,7 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.local.checkpoint import FileCheckpoint, FoundFile, encoded
 from headgate.local.files import new_files
-from headgate.local.small import why_stream
+from headgate.local.small_streams import why_stream
 from headgate.local.stream import run_stream
 from headgate.runtime import statistics
 from headgate.tables.places import UnsureError

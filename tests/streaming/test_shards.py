@@ -22,6 +22,7 @@ from headgate.core.versions.replacing import new_version
 from headgate.errors import HeadgateError
 from headgate.records.keys import text_key
 from headgate.runtime.engines import SHARDED, ShardEngines
+from headgate.runtime.operations import SUBSCRIBE, Put, Unsubscribe
 from headgate.runtime.questions import Top
 from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
@@ -250,15 +251,15 @@ def test_routes_live(tmp_path: Path) -> None:
     here, other = (Event(n, {"country": country, "age": 9}) for n, country in enumerate(("DE", "IT")))
     assert (published(engines, here), published(engines, other)) == (["DE-0", "DE-1"], [])
     with pytest.raises(HeadgateError, match="subscribed already"):
-        engines.subscribe(Subscription("DE-1", "age > 5"))
+        engines.apply(Put(SUBSCRIBE, Subscription("DE-1", "age > 5")))
     with pytest.raises(HeadgateError, match="ids here are text"):
-        engines.subscribe(Subscription(7, "age > 5"))
+        engines.apply(Put(SUBSCRIBE, Subscription(7, "age > 5")))
     assert published(engines, other) == []
-    engines.unsubscribe("FR-0")
+    engines.apply(Unsubscribe("FR-0"))
     # The one with the fewest gets it, and the next, too: every event meets that one anyway.
     for number in range(4):
-        engines.subscribe(Subscription(f"new-{number}", f"age > {number}"))
-    engines.unsubscribe("new-0")
+        engines.apply(Put(SUBSCRIBE, Subscription(f"new-{number}", f"age > {number}")))
+    engines.apply(Unsubscribe("new-0"))
     engines.save(tmp_path / "folded", source={})
     for each in (engines, ShardEngines.open(tmp_path / "folded")):
         assert published(each, here) == ["DE-0", "DE-1", "FR-1", "new-1", "new-2", "new-3"]

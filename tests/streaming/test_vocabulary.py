@@ -17,7 +17,7 @@ from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.backtest.changes import Row
 from headgate.backtest.trial import try_changes
 from headgate.errors import HeadgateError
-from headgate.runtime.live import SingleEngine, apply
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, read_change
 from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headgate.core.event import Id
-    from headgate.runtime.engines import ShardEngines
 
 Given = dict[str, Any] | str
 
@@ -234,7 +233,7 @@ def members(asked: Engine | ShardEngines, rows: Sequence[Given]) -> set[Id]:
             named |= {
                 row[name] for name in ("id", "Id", "subscription") if isinstance(row.get(name), str | int)
             }
-    there = SingleEngine(asked) if isinstance(asked, Engine) else asked
+    there = ShardEngines.of(asked.backend) if isinstance(asked, Engine) else asked
     return {each for each in named if each in there}
 
 
@@ -291,7 +290,7 @@ def test_what_is_refused_changes_nothing(tmp_path: Path, name: str) -> None:
     before = answers(asked, case.top)
     for row, reason in case.wrong:
         with pytest.raises(HeadgateError) as caught:
-            apply(read_change(read_line(row if isinstance(row, str) else json.dumps(row)), "sql"), asked)
+            asked.apply(read_change(read_line(row if isinstance(row, str) else json.dumps(row)), "sql"))
         assert str(caught.value) == reason
     assert answers(asked, case.top) == before
     assert len(asked) == len(members(asked, case.rows))

@@ -15,7 +15,7 @@ from headgate import Engine, Event
 from headgate.errors import GraphError
 from headgate.local import stream as local_stream
 from headgate.records.index.index import SUBSCRIPTION_ID
-from headgate.runtime.live import SingleEngine, apply
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.operations import read_change
 from headgate.runtime.questions import SCORE
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.runtime.engines import ShardEngines
     from headgate.runtime.questions import Top
     from headgate.stream.reporting import StreamResult
 
@@ -65,7 +64,7 @@ def read_folder(folder: Path) -> list[Row]:
 
 def do(engine: Engine, change: Mapping[str, Any], dialect: str) -> None:
     """Do a change to an engine in one piece."""
-    apply(read_change(change, dialect), SingleEngine(engine))
+    ShardEngines.of(engine.backend).apply(read_change(change, dialect))
 
 
 def log_of(settings: StreamSettings, state: State) -> Subscriptions:

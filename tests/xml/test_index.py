@@ -189,7 +189,7 @@ def test_batches_refuse_what_cannot_be_read() -> None:
     index = shop()
     good = pa.RecordBatch.from_pydict({"id": ["e"], "data": [SHOP], "datacontenttype": ["xml"]})
     assert index.match_batch(good).column(1).to_pylist() == ["all", "dear", "quiet", "tree"]
-    assert index.match_events([event()]).num_rows == 4
+    assert index.match_batch([event()]).num_rows == 4
     bad: list[tuple[dict[str, list[object]], str]] = [
         ({"id": ["e"], "data": ["<a>"], "datacontenttype": ["xml"]}, "event 'e'"),
         ({"id": ["e"], "data": [SHOP], "datacontenttype": ["turtle"]}, "look at XML"),

@@ -130,7 +130,7 @@ def test_a_filter_that_searches_too_much_is_left_out() -> None:
     assert not list(left_out)
     index.subscribe(Subscription("later", f"//a{sure}", "xpath"))
     with Omissions() as left_out:
-        found = index.match_events([event, small], pa.array([1, 2]))
+        found = index.match_batch([event, small], pa.array([1, 2]))
     assert found["subscription_id"].to_pylist() == ["one", "bad", "later"]
     assert [(each.event, each.subscription) for each in left_out] == [
         (1, "bad"),

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.errors import HeadgateError, SubscriptionError
-from headgate.runtime.live import SingleEngine, apply
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.operations import (
     REPLACE,
     SUBSCRIBE,
@@ -104,7 +104,7 @@ class Trial:
         self.accepted: list[Change] = []
         self.refused: list[RefusedRow] = []
         self._numbered = numbered
-        self._live = SingleEngine(engine, numbered)
+        self._live = ShardEngines.of(engine.backend, whole_ids=numbered)
 
     def take(self, rows: Iterable[ParsedRow], texts: Mapping[Id, str]) -> None:
         """Try rows; `texts` are the filters of before, of those that had one."""
@@ -113,7 +113,7 @@ class Trial:
                 self.refused.append(RefusedRow(row.text, row.reason or ""))
                 continue
             try:
-                op = apply(row.change, self._live)
+                op = self._live.apply(row.change)
             except HeadgateError as error:
                 self.refused.append(RefusedRow(row.text, str(error)))
                 continue
@@ -122,10 +122,10 @@ class Trial:
 
     def again(self, engine: Engine) -> None:
         """Do all that was accepted to another engine, with the same subscriptions and more."""
-        live = SingleEngine(engine, self._numbered)
+        live = ShardEngines.of(engine.backend, whole_ids=self._numbered)
         for change in self.accepted:
             try:
-                apply(change, live)
+                live.apply(change)
             except HeadgateError as error:
                 raise SubscriptionError(f"{error}: the snapshot changed while it was looked at") from None
 

@@ -71,7 +71,7 @@ def check_compiled(
     `mark` is that of the settings of their names (`NameSettings.mark`).
     """
     _, named, filed, texts = given
-    kind = kind_of(contents.name)
+    kind = kind_of(contents.room_name)
     access = kind.access(contents, filed, events) if named else []
     matched = _matched(filed, texts, events, len(named))
     known = _attributes(events, mark) if kind.rows else set()
@@ -156,7 +156,7 @@ def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Even
     if not events or not count:
         return np.zeros(count, np.int64)
     index = filed.index(Ids.from_arrow(pa.array(np.arange(count))), TextPool.build(texts))
-    found = index.match_events(events, pa.array(np.arange(len(events))))
+    found = index.match_batch(events, pa.array(np.arange(len(events))))
     return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
 
 
@@ -169,5 +169,5 @@ def _attributes(events: Sequence[Event], mark: str) -> set[str]:
 
 def _names(contents: Contents, text: str) -> set[str]:
     """List the attributes that a filter names."""
-    room = contents.room
+    room = contents
     return {name for clause in room.clauses(text, room.dialect) for name in clause.names}

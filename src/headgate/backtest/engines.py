@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.registry import room_at, room_of_content
 from headgate.core.subscription import Subscription
-from headgate.engine.engine import Engine
 from headgate.engine.filters import PlainFilters
 from headgate.runtime.engines import ShardEngines
-from headgate.runtime.live import apply
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import opened_as
 
@@ -42,9 +40,7 @@ class FilterEngine:
         """Index the filter."""
         text, content, wanted = self.pattern
         room = room_of_content(content, wanted)
-        return ShardEngines.of(
-            Engine(PlainFilters(room.build([Subscription(NAME, text, wanted.dialect)]), room))
-        )
+        return ShardEngines.of(PlainFilters(room.build([Subscription(NAME, text, wanted.dialect)]), room))
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ class FewEngine:
         room = room_at(shard_places(place)[0])
         # The driver wrote it, as all of a task.
         given: list[Subscription] = pickle.loads(self.subscriptions)
-        return ShardEngines.of(Engine(PlainFilters(room.build(given), room)))
+        return ShardEngines.of(PlainFilters(room.build(given), room))
 
 
 @dataclass(frozen=True)
@@ -88,5 +84,5 @@ class ChangedEngine:
         """Open the snapshot, and do the changes."""
         engines = opened_as(self.place, self.digest, lambda place: ShardEngines.open(place, verify=False))
         for change in pickle.loads(self.changes):
-            apply(change, engines)
+            engines.apply(change)
         return engines

@@ -98,7 +98,7 @@ def keep_lines(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[
         read = [read_event(line, mark) for line in lines_of(batch)]
         places = [place for place, event in enumerate(read) if isinstance(event, Event)]
         events = [event for event in read if isinstance(event, Event)]
-        yield batch.take(index.match_events(events, pa.array(places, pa.int64())).column(0))
+        yield batch.take(index.match_batch(events, pa.array(places, pa.int64())).column(0))
 
 
 def list_paths(batches: Iterable[pa.RecordBatch], mark: str) -> Iterator[pa.RecordBatch]:
@@ -127,7 +127,7 @@ def keep_documents(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Itera
     """Keep the events that match."""
     index = pattern.indexed()
     for batch in batches:
-        found = index.match_events(read_events(batch, pattern.content), pa.array(np.arange(batch.num_rows)))
+        found = index.match_batch(read_events(batch, pattern.content), pa.array(np.arange(batch.num_rows)))
         yield batch.take(found.column(0))
 
 

@@ -17,7 +17,7 @@ from headgate.core.versions.locating import located
 from headgate.engine.engine import Engine
 from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.ranking.filters.index import RankedIndex
-from headgate.runtime.live import SingleEngine
+from headgate.runtime.engines import ShardEngines
 from headgate.runtime.operations import subscription_id
 from headgate.runtime.shards import shard_places
 from headgate.runtime.targets import Sources, open_target
@@ -172,7 +172,7 @@ def _saved(engine: Engine, place: Path) -> Target | None:
 
 def _filters(engine: Engine, asked: Iterable[ParsedRow]) -> dict[Id, str]:
     """List the filters that the subscriptions of changes have now."""
-    live, found = SingleEngine(engine), {}
+    live, found = ShardEngines.of(engine.backend), {}
     for identity in _named(asked):
         if identity not in live:
             continue

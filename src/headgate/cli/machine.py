@@ -43,7 +43,7 @@ class Finding:
 
 def examine(*, deep: bool = False) -> list[Finding]:
     """Look at everything that Headgate needs; `deep` also starts Spark and runs a small job."""
-    findings = [_python(), *_packages(), _compiled_parser(), _java()]
+    findings = [_python(), *_packages(), _java()]
     findings += [Finding("cores", True, str(cores())), _memory(), _kernel_cache(), _loopback()]
     if deep:
         findings.append(_spark())
@@ -98,15 +98,6 @@ def _satisfies(version: str, wanted: str) -> bool:
 def _numbers(version: str) -> tuple[int, ...]:
     leading = re.match(r"[\d.]*\d", version)
     return tuple(int(part) for part in leading[0].split(".")) if leading else ()
-
-
-def _compiled_parser() -> Finding:
-    try:
-        found = importlib.metadata.version("sqlglotc")
-    except importlib.metadata.PackageNotFoundError:
-        advice = "filters are parsed four times slower: run pip install 'sqlglot[c]'"
-        return Finding("compiled sqlglot", False, "not installed", advice)
-    return Finding("compiled sqlglot", True, found)
 
 
 def _java() -> Finding:

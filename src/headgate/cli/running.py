@@ -56,7 +56,7 @@ def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -
     --lateness 1h --window 10m --finished archive:done/
     """
     from headgate.brokers.nats.settings import shown
-    from headgate.local.small import why_stream
+    from headgate.local.small_streams import why_stream
     from headgate.stream.request import check_request
 
     check_request(asked)
@@ -125,7 +125,7 @@ def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_j
       headgate run pipeline.toml --until compile
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
-    from headgate.local.small import why_stream
+    from headgate.local.small_streams import why_stream
     from headgate.pipeline.file.problems import PipelineError, read_overrides
     from headgate.pipeline.file.read import read_pipeline
     from headgate.pipeline.run.plan import steps_of, until

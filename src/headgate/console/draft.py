@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.runtime.operations import Change
-    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.contents import Contents
 
 MOST = 1_000
 """Rows of a draft."""

@@ -110,7 +110,7 @@ class Survey:
 
         An index of ranks or in a graph does not count what it checks.
         """
-        costs = [part.engine.backend.check_costs(events) for part in tenant.index.parts]
+        costs = [each.backend.check_costs(events) for each in tenant.index.engines]
         known = tenant.names.numbers
         found: list[int] = []
         for each in costs:

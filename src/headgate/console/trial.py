@@ -24,14 +24,14 @@ from headgate.errors import EventError, HeadgateError, SubscriptionError
 from headgate.runtime.operations import UNSUBSCRIBE
 from headgate.service.problems import Busy
 from headgate.service.resources import DEFAULT
-from headgate.service.tenant.indexes import Indexes, Ranking
+from headgate.service.tenant.index import Index, Ranking
 from headgate.service.tenant.past import Comparison, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.core.event import Event, Id
-    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.contents import Contents
     from headgate.service.tenant.tenant import Tenant
 
 _LOG = logging.getLogger("headgate.console")
@@ -175,7 +175,7 @@ class Run:
         self.phase = "building two indexes"
         concerned = {*named}
         before, after = (
-            Indexes.collect(self._narrowed(each, concerned)) for each in (planned.before, planned.after)
+            Index.collect(self._narrowed(each, concerned)) for each in (planned.before, planned.after)
         )
         refused = [
             Refused(planned.rows.get(str(each), {"id": str(each)}), reason)
@@ -215,7 +215,7 @@ class Run:
 
     # Events
 
-    def _asked(self, index: Indexes, events: Sequence[Event]) -> Sequence[Sequence[Id] | EventError]:
+    def _asked(self, index: Index, events: Sequence[Event]) -> Sequence[Sequence[Id] | EventError]:
         if self.question.best is None:
             return index.match(events)
         found: list[list[Id] | EventError] = []

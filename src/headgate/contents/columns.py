@@ -6,7 +6,9 @@ start[f] to start[f + 1].
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
+
+    from headgate.contents.protocol import Clause, Content, Keys
+    from headgate.core.ids import Ids
 
 _Array = tuple[str, tuple[int, ...], bytes]
 _PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
@@ -86,3 +91,85 @@ class ColumnWriter:
     def to_bytes(self) -> bytes:
         """Return all that was added."""
         return to_bytes(self._writer.columns())
+
+
+@dataclass(frozen=True)
+class ColumnWriters:
+    """What workers need: how a filter is read, what begins to write columns, and how it is taken apart."""
+
+    dialect: str
+    read: Callable[[str, str], tuple[str, Any]]
+    begin: Callable[[], Any]
+    split: Callable[[str], tuple[Clause, ...]]
+
+    def writer(self, *, checked: bool = True) -> ColumnWriter:
+        """Begin; there is nothing to check patterns against."""
+        del checked
+        return ColumnWriter(self.read, self.begin())
+
+    def clauses(self, text: str) -> tuple[Clause, ...]:
+        """Take a filter apart."""
+        return self.split(text)
+
+
+@dataclass(frozen=True)
+class ColumnFilters:
+    """Filters in columns, and what indexes them."""
+
+    contents: ColumnContents
+    columns: Any
+    attributes: tuple[str, ...] = ()
+
+    def take(self, order: NDArray[np.int64]) -> ColumnFilters:
+        """Pick filters."""
+        return replace(self, columns=self.contents.take(self.columns, order))
+
+    def with_filter(self, text: str) -> ColumnFilters:
+        """Append a filter."""
+        more = self.contents.compiled([text])
+        return replace(self, columns=self.contents.concatenate([self.columns, more]))
+
+    def index(self, ids: Ids, texts: TextPool) -> Content:
+        """Index them, in the order of their ids."""
+        return self.contents.indexed(ids, texts, self.columns)
+
+
+@dataclass(frozen=True)
+class ColumnFinder:
+    """Finds the keys of patterns, of which an event must have all."""
+
+    kind: Callable[..., Any]
+    """Of the columns."""
+    keys: Callable[[Any], list[Keys]]
+    demands: bool = True
+
+    def of_bytes(self, payload: bytes) -> list[Keys]:
+        """Find the keys of patterns as a writer has written them."""
+        return self.keys(from_bytes(payload, self.kind))
+
+    def of_compiled(self, compiled_filters: ColumnFilters) -> list[Keys]:
+        """Find the keys of patterns that were filed."""
+        return self.keys(compiled_filters.columns)
+
+
+class ColumnContents(ABC):
+    """A kind whose filters are compiled to columns: what these are, and how they are picked and joined."""
+
+    columns: ClassVar[Callable[..., Any]]
+    take: ClassVar[staticmethod[[Any, NDArray[np.int64]], Any]]
+    concatenate: ClassVar[staticmethod[[Sequence[Any]], Any]]
+
+    @abstractmethod
+    def compiled(self, texts: Sequence[str]) -> Any:
+        """Compile filters in the kind's own dialect."""
+
+    @abstractmethod
+    def indexed(self, ids: Ids, texts: TextPool, columns: Any) -> Content:
+        """Index columns, in the order of their ids."""
+
+    def file(self, parts: Sequence[memoryview]) -> tuple[ColumnFilters, NDArray[np.int64]]:
+        """Lay columns one behind another."""
+        columns = [from_bytes(part, self.columns) for part in parts]
+        counts = np.array([each.size for each in columns], np.int64)
+        # With one that is empty, so that there is one.
+        return ColumnFilters(self, self.concatenate([self.compiled([]), *columns])), counts

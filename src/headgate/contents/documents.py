@@ -15,8 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.live import FrozenBase, LiveIndex, LiveState, Tail
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, CheckCosts
+from headgate.contents.portions import Portion
+from headgate.contents.protocol import PAIRS, CheckCosts
 from headgate.contents.refusing import made_of
+from headgate.contents.sharing import slice_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
@@ -275,30 +277,28 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         tell_all(event.id, held.left_out)
         return held.found
 
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events: (event_id, subscription_id) out.
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order, so few at a time that no more than `most` pairs can come of them.
 
-        In come the columns `id`, `data` and `datacontenttype`. `identities` stand for the ids. An event that
-        cannot be read is refused, with its id.
+        A batch has the columns `data` and `datacontenttype`. An event that cannot be read is refused, with
+        its id.
         """
-        if identities is None:
-            identities = column_of(batch, ID)
-        return self.match_documents(self.read_batch(batch, identities), identities)
+        for begin, end in self._steps(len(events), most):
+            some, own = slice_of(events, begin, end), ids.slice(begin, end - begin)
+            if isinstance(some, pa.RecordBatch):
+                documents = self.read_batch(some, own)
+            else:
+                documents = [self._document(event) for event in some]
+            yield self._portion(documents, own).moved(begin)
 
     def read_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any]) -> list[Any]:
         """Read the documents of a batch; one that cannot be read is refused, with its id."""
         texts = [_texts(column_of(batch, name), name) for name in (DATA, CONTENT_TYPE)]
         return self._documents(list(zip(*texts, strict=True)), identities)
 
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events, many at once; `identities` stand for their ids."""
-        if identities is None:
-            identities = pa.array([event.id for event in events])
-        return self.match_documents([self._document(event) for event in events], identities)
-
-    def match_documents(self, documents: Sequence[Any], identities: pa.Array[Any]) -> pa.RecordBatch:
+    def _portion(self, documents: Sequence[Any], identities: pa.Array[Any]) -> Portion:
         """Match documents that are read, with their ids."""
         state = self._state
         late = state.late > 0
@@ -312,8 +312,7 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
                 found = np.array(sorted(found.tolist(), key=state.id_of), np.int64)
             events.append(np.full(len(found), place))
             numbers.append(found)
-        columns = [identities.take(np.concatenate(events)), state.id_array(np.concatenate(numbers))]
-        return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+        return Portion(0, len(documents), np.concatenate(events), np.concatenate(numbers), state)
 
     def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
         """Match some events again, and count what is checked; filters that came lately are left out."""

@@ -17,27 +17,24 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Portion
-from headgate.contents.sharing import slice_of
+from headgate.contents.portions import Asks
 from headgate.core.ids import Ids, check_id
 from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from headgate.core.event import Event, Id
+    from headgate.core.event import Id
 
 
 LISTED = 1 << 16
 """Ids of a base that are kept as Python has them, at most: those that were asked for first."""
 ALL_LISTED = 1 << 17
 """Ids of a base that are all kept as Python has them, if there are no more."""
-NAMED = 1 << 18
-"""Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
 
 
 class Names(dict[int, Any]):
@@ -92,14 +89,10 @@ class FrozenBase(ABC):
     def _names(self) -> Names:
         return Names(self.ids)
 
-    def named(
-        self, rows: NDArray[np.int64], numbers: NDArray[Any], identities: pa.Array[Any]
-    ) -> Iterator[pa.RecordBatch]:
-        """Turn matches as numbers into ids, in portions."""
-        for begin in range(0, len(numbers), NAMED):
-            some = slice(begin, begin + NAMED)
-            columns = [identities.take(rows[some]), self.id_array.take(numbers[some])]
-            yield pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Return the ids, which must be whole numbers, as an array."""
+        return np.asarray(self.id_array.cast(pa.int64()))
 
     def find(self, identity: Id) -> int:
         """Find the number of a subscription that is here and not removed; -1 for none."""
@@ -219,9 +212,9 @@ class LiveState(Generic[BaseT, TailT]):
     def id_array(self, numbers: NDArray[Any]) -> pa.Array[Any]:
         """Return the ids of some numbers for Arrow."""
         base = len(self.base.ids)
-        inside = numbers < base
-        if inside.all():
+        if self.in_order(numbers):
             return self.base.id_array.take(numbers)
+        inside = numbers < base
         own, late = self.base.id_array, self._late_ids()
         early = own.cast(late.type).take(numbers[inside])
         both = pa.concat_arrays([early, late.take(numbers[~inside] - base)])
@@ -229,6 +222,24 @@ class LiveState(Generic[BaseT, TailT]):
         at[inside] = np.arange(len(early))
         at[~inside] = np.arange(len(early), len(numbers))
         return both.take(at)
+
+    def listed(self, numbers: NDArray[Any]) -> list[Id]:
+        """List the ids of some numbers."""
+        if self.in_order(numbers):
+            return self.base.listed(numbers)
+        found: list[Any] = self.id_array(numbers).to_pylist()
+        return found
+
+    def numbers_at(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the ids of some numbers, which are whole numbers themselves."""
+        if self.in_order(numbers):
+            whole: NDArray[np.int64] = self.base.numbers[numbers]
+            return whole
+        return np.asarray(self.id_array(numbers).cast(pa.int64()))
+
+    def in_order(self, numbers: NDArray[Any]) -> bool:
+        """Tell whether numbers are all of the base, which has its ids in order."""
+        return not self.late or not len(numbers) or int(numbers.max()) < len(self.base.ids)
 
     def _late_ids(self) -> pa.Array[Any]:
         """Return the ids of the tail for Arrow; those of earlier calls are kept."""
@@ -295,60 +306,7 @@ class Moment(NamedTuple, Generic[StateT]):
     late: NDArray[np.bool_]
 
 
-class PortionedIndex(ABC):
-    """What matches many events at once, and can do it with few at a time."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """Count the subscriptions."""
-
-    @abstractmethod
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events."""
-
-    @abstractmethod
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events given as Python values."""
-
-    def match_portions(
-        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
-    ) -> Iterator[pa.RecordBatch]:
-        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
-        for begin, end in self._steps(len(events), most):
-            rows = identities.slice(begin, end - begin)
-            given = slice_of(events, begin, end)
-            if isinstance(given, pa.RecordBatch):
-                yield self.match_batch(given, rows)
-            else:
-                yield self.match_events(given, rows)
-
-    def match_numbers(
-        self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
-    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
-        """Do the same as places among the ids of a base; None where matches have no such places.
-
-        Gives the base, the rows of events, rising, and the places.
-        """
-        del events, most
-        return None
-
-    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
-        """Do the same for ids that are whole numbers, as numbers."""
-        rows = pa.array(np.arange(len(events)))
-        steps = self._steps(len(events), most)
-        for (begin, end), found in zip(steps, self.match_portions(events, rows, most), strict=True):
-            row, number = (np.asarray(column.cast(pa.int64())) for column in found.columns)
-            yield Portion(begin, end, row, number)
-
-    def _steps(self, count: int, most: int) -> Iterator[tuple[int, int]]:
-        size = max(1, most // max(1, len(self)))
-        for begin in range(0, count, size):
-            yield begin, min(count, begin + size)
-
-
-class LiveIndex(PortionedIndex, Generic[StateT]):
+class LiveIndex(Asks, Generic[StateT]):
     """An index that changes while others read: subscriptions come and go, and are compacted aside.
 
     `compact_after` is the least tail that is folded in by itself, None turns that off.
@@ -378,6 +336,11 @@ class LiveIndex(PortionedIndex, Generic[StateT]):
     def __contains__(self, identity: Id) -> bool:
         """Tell whether there is a subscription of this id."""
         return self._state.find(identity) >= 0
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
+        return self._state.numbered
 
     @property
     def ids(self) -> Ids:

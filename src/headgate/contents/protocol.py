@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from headgate.contents.portions import Portion
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
@@ -33,8 +34,8 @@ Keys: TypeAlias = "frozenset[str] | None"
 """What a filter demands of events: one that matches has one of these. None if it is open."""
 
 
-EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
-"""The columns of matches."""
+EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK = "event_id", "subscription_id", "score", "rank"
+"""The columns of matches, and of the best."""
 
 
 EVERY_EVENT = "every event"
@@ -201,15 +202,6 @@ PAIRS = 1 << 25
 """Matches of events that are asked about together, in memory, at most: if all hold, these are few events."""
 
 
-class Portion(NamedTuple):
-    """What holds for the events from `begin` to `end`: the rows of events, rising, and the ids of filters."""
-
-    begin: int
-    end: int
-    row: NDArray[np.int64]
-    number: NDArray[np.int64]
-
-
 class CheckCosts(NamedTuple):
     """What it took to check filters for some events, by filter: `ids` are theirs.
 
@@ -250,27 +242,22 @@ class Content(Protocol):
     ) -> NDArray[np.int64]:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
 
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
 
-        `identities` stand for the ids. Pairs are in the order of the events.
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order, so few at a time that no more than `most` pairs can come of them.
+
+        They are told of by their `ids`. A batch has a column `id`, and attributes or documents.
         """
 
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
+    def match_batch(
+        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any] | None = None
     ) -> pa.RecordBatch:
-        """Match events given as Python values, many at once."""
-
-    def match_portions(
-        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
-    ) -> Iterator[pa.RecordBatch]:
-        """Match many events in order, so few at a time that no more than `most` pairs can come of them.
-
-        `identities` stand for their ids.
-        """
-
-    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
-        """Do the same for ids that are whole numbers, as numbers."""
+        """Match events: (event_id, subscription_id) out, in their order; `identities` stand for their ids."""
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not."""
@@ -455,16 +442,8 @@ class SnapshotCounts(NamedTuple):
     sentence: str
 
 
-class Contents(Protocol):
-    """A kind of content with its settings, as the driver sees it while a table is compiled."""
-
-    @property
-    def name(self) -> str:
-        """Name the kind."""
-
-    @property
-    def room(self) -> ContentRoom:
-        """Return what builds and opens indexes."""
+class Contents(ContentRoom, Protocol):
+    """A room, as the driver sees it while a table is compiled."""
 
     @property
     def writers(self) -> Writers:

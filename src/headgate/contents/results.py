@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents import settings
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.core.arguments import told
 from headgate.core.omission import tell
 from headgate.errors import EventError, TableError
@@ -25,6 +25,7 @@ from headgate.errors import EventError, TableError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from headgate.contents.portions import Portion
     from headgate.core.event import Event, Id
 
 # The overloads are about types that are known before; these are not.
@@ -85,33 +86,47 @@ def read_limit(results: object) -> int | None:
 
 
 def with_results(
-    found: pa.RecordBatch,
+    portions: Iterable[Portion],
     events: pa.RecordBatch | Sequence[Event],
+    ids: pa.Array[Any],
     homes: Callable[[Sequence[Id]], Iterable[Home | None]],
     limit: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Add results to matches that name events by their place, in as many parts as their size asks for.
+    """Make tables of answers with their results, in as many parts as their size asks for.
 
     `homes` finds filters; None is one that is gone, and whose matches are left out. Events in columns are
     records.
     """
-    if isinstance(events, pa.RecordBatch):
-        yield _with(found, [NOTHING] * found.num_rows)
-        return
+    for portion in portions:
+        if isinstance(events, pa.RecordBatch):
+            yield from (_with(found, [NOTHING] * found.num_rows) for found in portion.batches(ids))
+            continue
+        yield from _of_portion(portion, events, ids, homes, limit)
+
+
+def _of_portion(
+    portion: Portion,
+    events: Sequence[Event],
+    ids: pa.Array[Any],
+    homes: Callable[[Sequence[Id]], Iterable[Home | None]],
+    limit: int,
+) -> Iterator[pa.RecordBatch]:
+    found = portion.batch(ids)
     given: list[ResultRows | None] = []
     kept: list[int] = []
     size = 0
-    rows: list[Any] = found.column(EVENT_ID).to_pylist()
-    ids: list[Any] = found.column(SUBSCRIPTION_ID).to_pylist()
-    for place, each in groupby(range(found.num_rows), rows.__getitem__):
+    rows: list[int] = portion.rows.tolist()
+    matches: list[Any] = found.column(SUBSCRIPTION_ID).to_pylist()
+    for row, each in groupby(range(len(rows)), rows.__getitem__):
         at = list(each)
-        answers = _of_event(events[place], homes([ids[one] for one in at]), limit)
+        answers = _of_event(events[row], homes([matches[one] for one in at]), limit)
         for one, answer in zip(at, answers, strict=True):
             if answer is None:
                 continue
             own = 0 if isinstance(answer, EventError) else _size(answer)
             if isinstance(answer, EventError) or own > LARGEST:
-                tell(place, ids[one], f"it matches, but its results are too much: {_why(answer)}")
+                why = f"it matches, but its results are too much: {_why(answer)}"
+                tell(ids[row].as_py(), matches[one], why)
                 given.append(None)
             else:
                 size += own

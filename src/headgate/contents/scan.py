@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.kind import DocumentEvents, Kind
-from headgate.contents.live import PortionedIndex
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Clause, SnapshotCounts
+from headgate.contents.portions import Asks, Portion
+from headgate.contents.protocol import PAIRS, Clause, SnapshotCounts
 from headgate.contents.refusing import made_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
+from headgate.core.event import CONTENT_TYPE, DATA, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import EventError, SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -150,12 +150,12 @@ class ScanRoom:
         texts = TextPool(found["filter_offsets"], found["filter_data"]).texts()
         return ScanIndex(self.kind, dict(zip(Ids.from_arrays(found)[:], texts, strict=True)))
 
-    def clauses(self, text: str, dialect: str) -> tuple[Clause, ...]:
+    def clauses(self, text: str, dialect: str | None = None) -> tuple[Clause, ...]:
         """Take a filter for one clause; refuses a bad one."""
-        return (Clause(self.kind.check(text, dialect), ()),)
+        return (Clause(self.kind.check(text, dialect or self.dialect), ()),)
 
 
-class ScanIndex(PortionedIndex):
+class ScanIndex(Asks):
     """Filters by id, in the order of ids. Readers keep to the table they found; writers make a new one."""
 
     def __init__(self, kind: ScanKind, filters: dict[Id, str]) -> None:
@@ -172,6 +172,11 @@ class ScanIndex(PortionedIndex):
     def ids(self) -> Ids:
         """Return the ids, in order."""
         return Ids.of(self._filters)
+
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
+        return isinstance(next(iter(self._filters), None), int)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -199,27 +204,22 @@ class ScanIndex(PortionedIndex):
         found = np.array(self.match(event), np.int64)
         return found[0 if at_least is None else np.searchsorted(found, at_least) :][:count]
 
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events with the columns `id`, `data` and `datacontenttype`."""
-        columns = [column_of(batch, name).to_pylist() for name in (ID, DATA, CONTENT_TYPE)]
-        events = [
-            Event(identity, data, content_type=kind) for identity, data, kind in zip(*columns, strict=True)
-        ]
-        return self.match_events(events, column_of(batch, ID) if identities is None else identities)
-
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events; `identities` stand for their ids."""
-        if identities is None:
-            identities = pa.array([event.id for event in events])
-        found = [(row, each) for row, event in enumerate(events) for each in self.match(event)]
-        kind: pa.DataType = pa.int64() if self.ids.numbered else pa.string()
-        columns = [
-            identities.take(pa.array([row for row, _ in found], pa.int64())),
-            pa.array([each for _, each in found], kind),
-        ]
-        return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order; a batch has the columns `data` and `datacontenttype`."""
+        if isinstance(events, pa.RecordBatch):
+            columns = [
+                ids.to_pylist(),
+                *(column_of(events, name).to_pylist() for name in (DATA, CONTENT_TYPE)),
+            ]
+            events = [Event(name, data, content_type=kind) for name, data, kind in zip(*columns, strict=True)]
+        kind: pa.DataType = pa.int64() if self.numbered else pa.string()
+        for begin, end in self._steps(len(events), most):
+            found = [(row, each) for row in range(begin, end) for each in self.match(events[row])]
+            rows = np.array([row for row, _ in found], np.int64)
+            portion = Portion.of(rows, pa.array([each for _, each in found], kind))
+            yield portion._replace(begin=begin, end=end)
 
     def explain(self, event: Event, identity: Id) -> ScanVerdict:
         """Say whether a filter holds."""
@@ -304,26 +304,10 @@ class ScanCompiledFilters:
 
 
 @dataclass(frozen=True)
-class ScanContents:
+class ScanContents(ScanRoom):
     """A kind while tables of its filters are compiled; the same object is what workers need."""
 
-    kind: ScanKind
     demands: bool = False
-
-    @property
-    def name(self) -> str:
-        """Name the kind."""
-        return self.kind.name
-
-    @property
-    def room(self) -> ScanRoom:
-        """Return what builds and opens indexes."""
-        return ScanRoom(self.kind)
-
-    @property
-    def dialect(self) -> str:
-        """Return the kind's own dialect."""
-        return self.kind.dialects[0]
 
     @property
     def writers(self) -> ScanContents:
@@ -334,10 +318,6 @@ class ScanContents:
         """Begin."""
         del checked
         return ScanWriter(self.kind)
-
-    def clauses(self, text: str) -> tuple[Clause, ...]:
-        """Take a filter for one clause."""
-        return self.room.clauses(text, self.dialect)
 
     def file(self, parts: Sequence[memoryview]) -> tuple[ScanCompiledFilters, NDArray[np.int64]]:
         """Lay what writers made one behind another."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
@@ -10,44 +9,34 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.documents import DocumentIndex
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.portions import Portion, lists_of
+from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
 from headgate.contents.results import RESULT_COLUMNS, Gives, with_results
 from headgate.core.event import CONTENT_TYPE, SOURCE, Event, column_of
-from headgate.core.omission import RenamedOmissions, by_row, renaming
+from headgate.core.omission import RenamedOmissions
 from headgate.core.values import fold, kind_of
+from headgate.engine.backend import MOST
 from headgate.engine.inputs import event_of
-from headgate.engine.question import RANK, SCORE
-from headgate.engine.threads import portions
+from headgate.engine.threads import ask
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
-    from headgate.contents.results import Home
     from headgate.core.event import Id
     from headgate.engine.backend import Backend, Column, Events
     from headgate.engine.question import Top
     from headgate.engine.statistics import Statistics
 
-MOST = 1 << 24
-"""Answers that are found together, in memory, at most."""
-_RANKED = [EVENT_ID, SUBSCRIPTION_ID, SCORE, RANK]
 
-
-def one_by_one(
-    best: Callable[[Event, Top], Iterable[Any]], events: Events, ids: Column, top: Top
-) -> pa.RecordBatch:
-    """Ask for the best of one event after the other; `ids` stand for theirs."""
-    rows: list[tuple[Any, ...]] = []
-    for event, identity in zip(_each(events, ids), ids.to_pylist(), strict=True):
+def one_by_one(best: Callable[[Event, Top], Iterable[Any]], events: Events, ids: Column, top: Top) -> Portion:
+    """Ask for the best of one event after the other; they are told of by their `ids`."""
+    rows: list[tuple[int, Any, float]] = []
+    for row, (event, identity) in enumerate(zip(_each(events, ids), ids.to_pylist(), strict=True)):
         with RenamedOmissions(methodcaller("_replace", event=identity)):
-            found = best(event, top)
-        rows += [(identity, each.subscription, each.value, rank) for rank, each in enumerate(found, 1)]
-    kinds = (None, None, pa.float64(), pa.int32())
-    columns: list[Column] = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
-    return pa.RecordBatch.from_arrays(columns, names=_RANKED)
+            rows += [(row, each.subscription, each.value) for each in best(event, top)]
+    at, found, values = ([row[place] for row in rows] for place in range(3))
+    return Portion.of(np.array(at, np.int64), pa.array(found), np.array(values, np.float64))
 
 
 def _each(events: Events, ids: Column) -> Iterable[Event]:
@@ -73,14 +62,6 @@ def visible(value: object) -> object:
     return value
 
 
-def cut(found: pa.RecordBatch, ids: Column, wanted: NDArray[np.int64]) -> pa.RecordBatch:
-    """Keep as many as each event wants of answers that name events by their rows; gives them their ids."""
-    # A batch without rows does not know its types.
-    row, rank = (np.asarray(found.column(name)).astype(np.int64) for name in (EVENT_ID, RANK))
-    kept = found.filter(pa.array(rank <= wanted[row]))
-    return kept.set_column(0, EVENT_ID, ids.take(kept.column(EVENT_ID).cast(pa.int64())))
-
-
 def table_of(
     backend: Backend,
     asked: Iterable[tuple[Events, Column]],
@@ -100,50 +81,29 @@ def table_of(
     for events, names in asked:
         ids = names.type
         backend.check_sources(events, names)
-        if limit is not None:
-            found += _with_results(backend, events, names, top, statistics, threads, limit)
-            continue
-        found += (
-            portions(backend, events, names, top, MOST, threads)
-            if statistics is None
-            else statistics.portions(backend, events, names, top, MOST, threads=threads)
-        )
+        read = events if limit is None else read_events(backend, events, names)
+        portions = asked_by(backend, read, names, top, statistics, threads)
+        if limit is None:
+            found += (batch for portion in portions for batch in portion.batches(names))
+        else:
+            found += with_results(portions, read, names, backend.homes, limit)
     schema = pa.schema({EVENT_ID: ids, **kinds})
     # One without rows does not know the types of its ids.
     return pa.Table.from_batches([_cast(each, schema) for each in found if each.num_rows], schema)
 
 
-def _with_results(
+def asked_by(
     backend: Backend,
     events: Events,
-    names: Column,
-    top: Top | None,
-    statistics: Statistics | None,
-    threads: int,
-    limit: int,
-) -> Iterator[pa.RecordBatch]:
-    """Ask about events that are read once, with what matches give."""
-    events = read_events(backend, events, names)
-    rows: Column = pa.array(np.arange(len(events)))
-    parts = (
-        portions(backend, events, rows, top, MOST, threads)
-        if statistics is None
-        else statistics.portions(backend, events, rows, top, MOST, names, threads)
-    )
-    return giving(parts, events, names, backend.homes, limit)
-
-
-def giving(
-    parts: Iterable[pa.RecordBatch],
-    events: Events,
     ids: Column,
-    homes: Callable[[Sequence[Id]], Iterable[Home | None]],
-    limit: int,
-) -> Iterator[pa.RecordBatch]:
-    """Add what matches give to answers that name events by their rows, and give these their ids."""
-    given = (found for part in parts for found in with_results(part, events, homes, limit))
-    for found in renaming(by_row(ids), given):
-        yield found.set_column(0, EVENT_ID, ids.take(found.column(EVENT_ID).cast(pa.int64())))
+    top: Top | None,
+    statistics: Statistics | None = None,
+    threads: int = 1,
+) -> Iterator[Portion]:
+    """Ask a backend, and count the answers where these are counted."""
+    if statistics is None:
+        return ask(backend, events, ids, top, MOST, threads)
+    return statistics.ask(backend, events, ids, top, MOST, threads=threads)
 
 
 def read_events(backend: Backend, events: Events, ids: Column) -> Events:
@@ -171,54 +131,12 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def lists_of(
+def lists_by(
     backend: Backend, asked: Iterable[tuple[Events, Column]], statistics: Statistics | None = None
 ) -> list[list[Id]]:
     """List the matches of each event, sorted, and count them."""
-    found: list[list[Any]] = []
+    found: list[list[Id]] = []
     for events, ids in asked:
-        by_place = lists_by_place(backend, events) if statistics is None else None
-        if by_place is not None:
-            found += by_place
-            continue
-        begin = len(found)
-        found += [[] for _ in range(len(events))]
-        rows = pa.array(range(len(events)), pa.int64())
         backend.check_sources(events, ids)
-        with RenamedOmissions(by_row(ids)):
-            parts = (
-                backend.portions(events, rows, None, MOST)
-                if statistics is None
-                else statistics.portions(backend, events, rows, None, MOST, ids)
-            )
-            for part in parts:
-                row, names = np.asarray(part.column(0)), part.column(1).to_pylist()
-                for first, last in _runs(row):
-                    found[begin + row[first]] += names[first:last]
-        for each in found[begin:]:
-            each.sort()
+        found += lists_of(asked_by(backend, events, ids, None, statistics), len(events))
     return found
-
-
-def lists_by_place(backend: Backend, events: Events) -> list[list[Id]] | None:
-    """List the matches of each event, sorted; None where matches have no places among the ids of a base."""
-    numbered = backend.match_numbers(events)
-    if numbered is None:
-        return None
-    found: list[list[Id]] = [[] for _ in range(len(events))]
-    for base, rows, numbers in numbered:
-        if not len(rows):
-            continue
-        # In the order of the ids already.
-        listed = base.listed(numbers)
-        first, last = int(rows[0]), int(rows[-1]) + 1
-        cuts = np.searchsorted(rows, np.arange(first, last + 1)).tolist()
-        for row, begin, end in zip(range(first, last), cuts[:-1], cuts[1:], strict=True):
-            found[row] += listed[begin:end]
-    return found
-
-
-def _runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """List from where to where rows are the same."""
-    edges = [0, *(np.flatnonzero(np.diff(rows)) + 1).tolist(), len(rows)]
-    return pairwise(edges if len(rows) else ())

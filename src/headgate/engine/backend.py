@@ -11,22 +11,22 @@ once, with ids in the place of theirs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from headgate.contents.protocol import TaxonomyAware
+from headgate.contents.registry import kind_of
 from headgate.contents.sharing import slice_of
 from headgate.core.subscription import Subscription
-from headgate.errors import GraphError, SubscriptionError
+from headgate.errors import GraphError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    from headgate.contents.live import FrozenBase, LiveState
+    from headgate.contents.portions import Portion
     from headgate.contents.protocol import CheckCosts, Content, ContentRoom, Verdict
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
 
+MOST = 1 << 24
+"""Answers that are found together, in memory, about."""
 _NO_CLAUSES = "clauses are not ranked here: build the engine with ranked=True"
 
 
@@ -117,6 +119,11 @@ class Backend(ABC):
         text: str = self.index.filter(identity)
         return text
 
+    def plain(self, identity: Id) -> str | None:
+        """Return the text of a subscription's filter as people write it; None if it has none of its own."""
+        text = self.filter(identity)
+        return None if text is None else kind_of(self.room.room_name).plain(text)
+
     def alone(self, identity: Id) -> tuple[Content, Id]:
         """Return an index that has a subscription, and the id there.
 
@@ -161,52 +168,29 @@ class Backend(ABC):
         del top
         return most
 
-    def portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
-        """Find all matches of events, or the best of each, in portions; `ids` stand for theirs.
+    def ask(self, events: Events, ids: Column, top: Top | None = None, most: int = MOST) -> Iterator[Portion]:
+        """Find all matches of events, or the best of each, in portions of about `most` answers.
 
-        Columns are those of `match_batch` and `top_batch` of an engine.
+        Events are told of by their `ids`. The best of an event are all in one portion.
         """
-        wanted = None if top is None else top.wanted(events)
-        if top is None or wanted is None:
-            yield from self._portions(events, ids, top, most)
-            return
-        import numpy as np
-        import pyarrow as pa
-
-        from headgate.engine.answers import cut
-
-        most_wanted = top._replace(k=int(wanted.max(initial=0)), column=None)
-        if most_wanted.k:
-            for found in self._portions(events, pa.array(np.arange(len(events))), most_wanted, most):
-                yield cut(found, ids, wanted)
-
-    def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
         if top is None:
-            yield from self.index.match_portions(events, ids)
+            yield from self.index.ask(events, ids)
             return
-        for some, names in in_slices(events, ids, self.at_once(top, most)):
-            yield self._best(some, names, top)
-
-    def match_numbers(
-        self, events: Events
-    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
-        """Find all matches as places among the ids of a base; None where they have no such places."""
-        del events
-        return None
-
-    def match_places(
-        self, events: Events
-    ) -> Iterator[tuple[LiveState[Any, Any], NDArray[np.int64], NDArray[Any]]] | None:
-        """Find all matches as places in a base and, behind these, a tail; None where there are no such."""
-        del events
-        return None
+        wanted = top.wanted(events)
+        if wanted is not None:
+            top = top._replace(k=int(wanted.max(initial=0)), column=None)
+            if not top.k:
+                return
+        for begin, some, names in in_slices(events, ids, self.at_once(top, most)):
+            found = self._best(some, names, top).moved(begin)
+            yield found if wanted is None else found.some(found.ranks <= wanted[found.rows])
 
     def check_costs(self, events: Events) -> CheckCosts | None:
         """Count what is checked for some events, by subscription; None where that is not known."""
         del events
         return None
 
-    def _best(self, events: Events, ids: Column, top: Top) -> pa.RecordBatch:
+    def _best(self, events: Events, ids: Column, top: Top) -> Portion:
         from headgate.engine.answers import one_by_one
 
         return one_by_one(self.top, events, ids, top)
@@ -241,6 +225,27 @@ class Backend(ABC):
         self.index.unsubscribe(identity)
         self.changes += 1
 
+    def replace(self, subscription: Subscription) -> None:
+        """Have a subscription in the place of another of its id, or refuse it and leave that one.
+
+        Whoever asks at this very moment may find neither.
+        """
+        self._try(subscription)
+        self.unsubscribe(subscription.id)
+        self.subscribe(subscription)
+
+    def _try(self, wanted: Subscription) -> None:
+        """Find out whether a subscription will be taken, before the one that it replaces is gone."""
+        probe: Id = f"{wanted.id}\N{SYMBOL FOR NULL}" if isinstance(wanted.id, str) else -(2**62)
+        while probe in self:
+            probe = f"{probe}\N{SYMBOL FOR NULL}" if isinstance(probe, str) else probe - 1
+        try:
+            self.subscribe(replace(wanted, id=probe))
+        except HeadgateError as error:
+            # It is about the subscription, which does not know of the probe.
+            raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
+        self.unsubscribe(probe)
+
     def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""
         if not self.ranked:
@@ -266,15 +271,8 @@ class Backend(ABC):
         self.index.save(path, source=source)
 
 
-def in_slices(events: Events, ids: Column, size: int) -> Iterator[tuple[Any, Column]]:
-    """Take some events at a time, and what stands for their ids."""
+def in_slices(events: Events, ids: Column, size: int) -> Iterator[tuple[int, Any, Column]]:
+    """Take some events at a time: the row of the first, the events, and their ids."""
     for begin in range(0, len(events), size):
         some = slice_of(events, begin, begin + size)
-        yield some, ids.slice(begin, len(some))
-
-
-def in_columns(events: Events) -> bool:
-    """Tell whether events are an Arrow batch rather than Python values."""
-    import pyarrow as pa
-
-    return isinstance(events, pa.RecordBatch)
+        yield begin, some, ids.slice(begin, len(some))

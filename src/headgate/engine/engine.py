@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.kind import FilterSettings
-from headgate.contents.registry import kind_of
 from headgate.core.arguments import source_of
 from headgate.core.snapshot import digest_of
 from headgate.core.versions.locating import Located, located, opened_at, title_of
@@ -212,8 +211,7 @@ class Engine(Queries, Updates):
         >>> Engine.build([{"id": "s1", "filter": "age > 30"}]).filter("s1")
         'age > 30'
         """
-        text = self.backend.filter(id_of(identity))
-        return None if text is None else kind_of(self.backend.room.room_name).plain(text)
+        return self.backend.plain(id_of(identity))
 
     @property
     def graph(self) -> GraphIndex:

@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.contents.protocol import Measures
 from headgate.core.ranks import EXACT, Best
-from headgate.engine.backend import Backend, in_columns, in_slices
+from headgate.engine.backend import Backend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from headgate.contents.live import FrozenBase, LiveState
+    from headgate.contents.portions import Portion
     from headgate.contents.protocol import CheckCosts, Content
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
@@ -31,20 +27,6 @@ class PlainFilters(Backend):
     def alone(self, identity: Id) -> tuple[Content, Id]:
         """Return the index itself."""
         return self.index, identity
-
-    def match_numbers(
-        self, events: Events
-    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
-        """Ask the index."""
-        found = getattr(self.index, "match_numbers", None)
-        return None if found is None else found(events)
-
-    def match_places(
-        self, events: Events
-    ) -> Iterator[tuple[LiveState[Any, Any], NDArray[np.int64], NDArray[Any]]] | None:
-        """Ask the index."""
-        found = getattr(self.index, "match_places", None)
-        return None if found is None else found(events)
 
     def check_costs(self, events: Events) -> CheckCosts | None:
         """Ask the index, if it can tell."""
@@ -101,15 +83,9 @@ class RankedFilters(Backend):
             each = self.index.clauses.asked + top.k
         return max(1, most // max(1, each))
 
-    def _portions(self, events: Events, ids: Column, top: Top | None, most: int) -> Iterator[pa.RecordBatch]:
-        """Ask about some events at a time."""
-        for some, names in in_slices(events, ids, self.at_once(top, most)):
-            columns = in_columns(some)
-            if top is None:
-                yield (self.index.match_batch if columns else self.index.match_events)(some, names)
-            else:
-                best = self.index.top_batch if columns else self.index.top_events
-                yield best(some, top.k, top.mode, identities=names, factors=top.weighing)
+    def _best(self, events: Events, ids: Column, top: Top) -> Portion:
+        found: Portion = self.index.best(events, ids, top.k, top.mode, factors=top.weighing)
+        return found
 
     @property
     def weighs(self) -> bool:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.core.ranks import EXACT, Best
 from headgate.core.subscription import Subscription
-from headgate.engine.backend import Backend, in_columns
-from headgate.engine.question import RANK, SCORE
+from headgate.engine.backend import Backend
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from headgate.contents.portions import Portion
     from headgate.contents.protocol import Content, ContentRoom
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
@@ -158,17 +157,14 @@ class GraphFilters(Backend):
         found = len(self.built)
         return max(1, most // max(1, min(found, top.k) if top.mode == EXACT else found))
 
-    def _best(self, events: Events, ids: Column, top: Top) -> pa.RecordBatch:
+    def _best(self, events: Events, ids: Column, top: Top) -> Portion:
         if top.mode != EXACT:
             return super()._best(events, ids, top)
-        given: Any = events
-        find = self._graph.top_batch if in_columns(events) else self._graph.top_events
-        found = find(given, top.k, ids, top.path)
-        return found.rename_columns([*found.schema.names[:2], SCORE, RANK])
+        return self._graph.best(events, ids, top.k, top.path)
 
     def check_sources(self, events: Events, ids: Column) -> None:
         """Refuse a batch of which one event enters the graph at no node."""
-        if not in_columns(events):
+        if isinstance(events, list):
             return
         given: Any = events
         for row, reason in enumerate(self._graph.sources(given)):

@@ -195,9 +195,10 @@ def ids_of(events: Iterable[Event]) -> Column:
 def _ids(ids: list[Id]) -> Column:
     import pyarrow as pa
 
-    kind = pa.string() if any(isinstance(each, str) for each in ids) else pa.int64()
+    kinds = {*map(type, ids)}
+    kind = pa.int64() if kinds <= {int} else pa.string()
     try:
-        return pa.array([str(each) for each in ids] if kind == pa.string() else ids, kind)
+        return pa.array(ids if len(kinds) < 2 else [str(each) for each in ids], kind)
     except (ValueError, OverflowError, TypeError) as error:
         raise EventError(f"the ids of the events do not fit into a column of {kind}: {error}") from None
 

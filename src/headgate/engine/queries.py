@@ -249,17 +249,17 @@ class Queries:
         >>> engine.match_events([{"age": 35}, {"age": 15}])
         [['s1', 's2'], []]
         """
-        from headgate.engine.answers import lists_of
+        from headgate.engine.answers import lists_by
 
         kind = self._kind
         if FEEDS.isdisjoint(kind.types.values()):
-            return lists_of(self.backend, asked_of(events), self._statistics)
+            return lists_by(self.backend, asked_of(events), self._statistics)
         parts = [*asked_of(events)]
         if not any(has_feeds(part, kind) for part, _ in parts):
-            return lists_of(self.backend, parts, self._statistics)
+            return lists_by(self.backend, parts, self._statistics)
         several = [items_of(event, kind) for event in events_of(events)]
         items: list[Event] = [item for each in several for item in each]
-        found = iter(lists_of(self.backend, asked_of(items), self._statistics))
+        found = iter(lists_by(self.backend, asked_of(items), self._statistics))
         joined: list[set[Any]] = [{each for _ in own for each in next(found)} for own in several]
         return [sorted(each) for each in joined]
 

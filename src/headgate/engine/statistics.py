@@ -20,12 +20,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.live import LiveState
 from headgate.core.omission import RenamedOmissions
 from headgate.core.stepping import within
 from headgate.engine.counters import Counters, Sample, as_array, as_moments
 from headgate.engine.statistics_columns import merged, schema_of
-from headgate.engine.threads import portions
+from headgate.engine.threads import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.live import FrozenBase
+    from headgate.contents.portions import Portion
     from headgate.contents.protocol import CheckCosts
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -129,27 +130,24 @@ class Statistics:
                 self._ones.append(_One(event.id, ids, self._now(), self._changes))
                 self._wait(len(ids))
         self.exceed(left_out)
-        self._measure(backend, [event])
+        self.measure(backend, [event])
         return found
 
-    def portions(
+    def ask(
         self,
         backend: Backend,
         events: Events,
         ids: Column,
         top: Top | None,
         most: int,
-        names: Column | None = None,
         threads: int = 1,
-    ) -> Iterator[pa.RecordBatch]:
-        """Ask about many events, in portions, and count the answers.
-
-        `ids` stand for those of the events; if they are numbers of rows, `names` are the ids.
-        """
+    ) -> Iterator[Portion]:
+        """Ask about many events, in portions, and count the answers."""
         self.count(len(events))
         left_out: list[Omission] = []
-        answers = self.answers(backend, events, ids, top, most, names, threads)
+        answers = self.counting(ask(backend, events, ids, top, most, threads), ids)
         yield from within(lambda: RenamedOmissions(_noted(left_out)), answers)
+        self.measure(backend, events)
         self.exceed(left_out)
 
     def count(self, events: int) -> None:
@@ -157,53 +155,23 @@ class Statistics:
         with self._lock:
             self.events += events
 
-    def answers(
-        self,
-        backend: Backend,
-        events: Events,
-        ids: Column,
-        top: Top | None,
-        most: int,
-        names: Column | None = None,
-        threads: int = 1,
-    ) -> Iterator[pa.RecordBatch]:
-        """Do the same for those who count the events, and filters that were too much, themselves."""
-        yield from self._asked(backend, events, ids, top, most, names, threads)
-        self._measure(backend, events)
+    def counting(self, answers: Iterable[Portion], names: Column) -> Iterator[Portion]:
+        """Count answers as they go by; `names` are the ids of the events."""
+        for portion in answers:
+            self.add(portion, names)
+            yield portion
 
-    def _asked(
-        self,
-        backend: Backend,
-        events: Events,
-        ids: Column,
-        top: Top | None,
-        most: int,
-        names: Column | None,
-        threads: int,
-    ) -> Iterator[pa.RecordBatch]:
-        # Threads may see a base and the one that comes after it, whose places differ.
-        found = backend.match_numbers(events) if top is None and threads == 1 else None
-        if found is None:
-            for batch in portions(backend, events, ids, top, most, threads):
-                self.add(batch, names)
-                yield batch
+    def add(self, found: Portion, names: Column) -> None:
+        """Count matches; `names` are the ids of the events."""
+        if not len(found.rows):
             return
-        for base, rows, numbers in found:
-            with self._lock:
-                own = ids if names is None else names
-                at = rows if names is None else np.asarray(ids.take(rows))
-                self._add(_Chunk(base, own, at, numbers, self._now(), self._changes))
-            yield from base.named(rows, numbers, ids)
-
-    def add(self, found: pa.RecordBatch, names: Column | None = None) -> None:
-        """Count matches with their ids."""
-        if not found.num_rows:
-            return
-        events, rows = found.column(EVENT_ID), None
-        if names is not None:
-            events, rows = names, np.asarray(events)
+        state = found.state
+        chunk: tuple[FrozenBase | None, Any] = (None, found.ids)
+        if isinstance(state, LiveState) and state.in_order(found.places):
+            chunk = (state.base, found.places)
+        base, numbers = chunk
         with self._lock:
-            self._add(_Chunk(None, events, rows, found.column(SUBSCRIPTION_ID), self._now(), self._changes))
+            self._add(_Chunk(base, names, found.rows, numbers, self._now(), self._changes))
 
     def _now(self) -> int:
         """Return the time in microseconds, which always rises: what was last is known by it."""
@@ -232,7 +200,7 @@ class Statistics:
                 else:
                     part.exceeded[place] += 1
 
-    def _measure(self, backend: Backend, events: Events) -> None:
+    def measure(self, backend: Backend, events: Events) -> None:
         """Have some of the events checked once more, if it is time to."""
         with self._lock:
             sample = self._samples.setdefault(id(backend), Sample())

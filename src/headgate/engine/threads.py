@@ -22,8 +22,7 @@ from headgate.errors import EventError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import pyarrow as pa
-
+    from headgate.contents.portions import Portion
     from headgate.engine.backend import Backend, Column, Events
     from headgate.engine.question import Top
 
@@ -43,20 +42,21 @@ def check_threads(threads: object) -> int:
     return threads
 
 
-def portions(
+def ask(
     backend: Backend, events: Events, ids: Column, top: Top | None, most: int, threads: int
-) -> Iterator[pa.RecordBatch]:
-    """Do as `Backend.portions`, by several threads."""
+) -> Iterator[Portion]:
+    """Do as `Backend.ask`, by several threads."""
     size = max(LEAST, min(MOST, -(-len(events) // threads)))
     if threads == 1 or len(events) <= size:
-        yield from backend.portions(events, ids, top, most)
+        yield from backend.ask(events, ids, top, most)
         return
 
-    def ask(run: tuple[Events, Column]) -> tuple[list[pa.RecordBatch], Omissions]:
+    def run(asked: tuple[int, Events, Column]) -> tuple[list[Portion], Omissions]:
+        begin, some, own = asked
         with Omissions() as left_out:
-            return list(backend.portions(*run, top, most)), left_out
+            return [each.moved(begin) for each in backend.ask(some, own, top, most)], left_out
 
-    for found, left_out in spread(ask, list(in_slices(events, ids, size)), threads):
+    for found, left_out in spread(run, list(in_slices(events, ids, size)), threads):
         for each in left_out:
             tell(*each)
         yield from found

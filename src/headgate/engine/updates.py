@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from headgate.engine.inputs import id_of, subscriptions_of
@@ -92,23 +91,9 @@ class Updates:
         if id_of(wanted.id) not in self.backend:
             raise SubscriptionError(f"there is no subscription {wanted.id!r} here")
         check_node(wanted, routed=self.backend.routed)
-        self._try(wanted)
-        self.backend.unsubscribe(wanted.id)
-        self.backend.subscribe(wanted)
+        self.backend.replace(wanted)
         if self._statistics is not None:
             self._statistics.begin(wanted.id)
-
-    def _try(self, wanted: Subscription) -> None:
-        """Find out whether a subscription will be taken, before the one that it replaces is gone."""
-        probe: Id = f"{wanted.id}\N{SYMBOL FOR NULL}" if isinstance(wanted.id, str) else -(2**62)
-        while probe in self.backend:
-            probe = f"{probe}\N{SYMBOL FOR NULL}" if isinstance(probe, str) else probe - 1
-        try:
-            self.backend.subscribe(replace(wanted, id=probe))
-        except HeadgateError as error:
-            # It is about the subscription, which does not know of the probe.
-            raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
-        self.backend.unsubscribe(probe)
 
     def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""

@@ -1,4 +1,4 @@
-"""Batches of events through a graph, all that they reach or the best k: Arrow in, Arrow out."""
+"""Many events through a graph: all that they reach, or the best k."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.portions import Portion
 from headgate.contents.sharing import slice_of
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-EVENT_ID, SUBSCRIPTION_ID = "event_id", "subscription_id"
-VALUE, RANK = "value", "rank"
 FEW = 1 << 22
 """Answers that there is room for at once: with a large k, fewer events are searched for together."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -68,18 +67,10 @@ class _Found(NamedTuple):
 T = TypeVar("T", Matches, _Found)
 
 
-def match_all(view: View, events: Events, identities: Column | None = None) -> pa.RecordBatch:
-    """Match events that all have a source; `identities` stand for their ids."""
-    source, ids = entries(view, events), ids_of(events, identities)
-    parts = [Matches(np.zeros(0, np.int64), np.zeros(0, np.int32)), *_match(view, events, source, ids)]
-    return _named(view, Matches(*map(np.concatenate, zip(*parts, strict=True))), ids)
-
-
-def match_portions(view: View, events: Events, identities: Column | None = None) -> Iterator[pa.RecordBatch]:
-    """Do the same in portions that fit into memory, even if each event finds everything."""
-    source, ids = entries(view, events), ids_of(events, identities)
-    for found in _match(view, events, source, ids):
-        yield _named(view, found, ids)
+def match(view: View, events: Events, ids: Column) -> Iterator[Portion]:
+    """Match events that all have a source, in portions that fit into memory, even if each finds all."""
+    for found in _match(view, events, entries(view, events), ids):
+        yield Portion.of(found.row, subscription_ids(view, found.place))
 
 
 def entries(view: View, events: Events) -> NDArray[np.int32]:
@@ -93,15 +84,6 @@ def entries(view: View, events: Events) -> NDArray[np.int32]:
     for row in np.flatnonzero(found < 0)[:1].tolist():
         view.source(events[row])
     return found
-
-
-def ids_of(events: Events, identities: Column | None) -> Column:
-    """Return the ids of events, or what stands for them."""
-    if identities is not None:
-        return identities
-    if isinstance(events, pa.RecordBatch):
-        return column_of(events, ID)
-    return pa.array([event.id for event in events])
 
 
 def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -> Iterator[Matches]:
@@ -128,11 +110,6 @@ def _in_chunks(
 
     for begin in range(0, len(source), size):
         yield from view.ways.run(min(size, len(source) - begin), partial(some, begin))
-
-
-def _named(view: View, found: Matches, identities: Column) -> pa.RecordBatch:
-    columns = [identities.take(found.row), subscription_ids(view, found.place)]
-    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
 
 def sources(view: View, events: pa.RecordBatch) -> NDArray[np.int32]:
@@ -292,15 +269,9 @@ def subscription_ids(view: View, places: NDArray[np.integer[Any]]) -> Column:
     return ids.take(places)
 
 
-def top_all(
-    view: View,
-    events: Events,
-    k: int,
-    identities: Column | None = None,
-    path: PathCost = DEFAULT_PATH_COST,
-) -> pa.RecordBatch:
-    """Find the best k of events that all have a source; `identities` stand for their ids."""
-    source, ids = entries(view, events), ids_of(events, identities)
+def best(view: View, events: Events, ids: Column, k: int, path: PathCost = DEFAULT_PATH_COST) -> Portion:
+    """Find the best k of events that all have a source; they are told of by their `ids`."""
+    source = entries(view, events)
     k = min(k, view.subscriptions)
     size = max(1, min(CHUNK, FEW // max(1, k)))
     found = [_Found(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
@@ -311,14 +282,7 @@ def top_all(
     if k:
         found += _in_chunks(view, events, source, ids, size, some)
     row, place, value = (np.concatenate(each) for each in zip(*found, strict=True))
-    begins = np.searchsorted(row, row, side="left")
-    columns = {
-        EVENT_ID: ids.take(pa.array(row)),
-        SUBSCRIPTION_ID: subscription_ids(view, place),
-        VALUE: pa.array(value),
-        RANK: pa.array((np.arange(len(row)) - begins + 1).astype(np.int32)),
-    }
-    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+    return Portion.of(row, subscription_ids(view, place), value)
 
 
 class _Wanted(NamedTuple):

@@ -7,6 +7,7 @@ vertices that block is what is easiest to mend, and may be another.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -138,7 +139,9 @@ def explain(view: View, event: Event, subscription: Id) -> GraphExplanation:
     blocks, nodes = _prices(view, event)
     fewest = _search(view, source, servers, blocks, nodes)
     if not fewest:
-        return GraphExplanation(*about, NO_PATH, own=_failure(view, event, servers[0]))
+        return GraphExplanation(
+            *about, NO_PATH, own=_failure(view, event, min(servers, key=partial(_names, view)))
+        )
     blocking = [vertex for vertex in fewest if blocks[vertex]]
     easiest = _path(view, event, fewest, blocks)
     if not blocking:
@@ -199,34 +202,53 @@ def _prices(view: View, event: Event) -> tuple[list[int], list[int]]:
 def _search(view: View, source: int, targets: list[int], first: list[int], second: list[int]) -> list[int]:
     """Find the path to one of some vertices with the least sum of first prices, then of second ones.
 
-    Other ties go to smaller vertices; no path is an empty one. The source may be led back to, and then it is
-    a vertex like any other.
+    Other ties go by the names on the way, which do not depend on how vertices are numbered; no path is an
+    empty one. The source may be led back to, and then it is a vertex like any other.
     """
     goal, start = set(targets), -1
-    least: dict[int, tuple[int, int]] = {}
-    parent: dict[int, int] = {}
+    least = {start: (0, 0)}
+    parents: dict[int, list[int]] = {}
+    ends: list[int] = []
     queue = [(0, 0, start)]
     while queue:
         a, b, at = heappop(queue)
+        if ends and (a, b) > least[ends[0]]:
+            break
+        if least[at] != (a, b):
+            continue
         if at in goal:
-            return _back(parent, at)
-        if at != start and least[at] != (a, b):
+            ends.append(at)
             continue
         for child in view.children(source if at == start else at):
             reached = (a + first[child], b + second[child])
             if child not in least or reached < least[child]:
-                least[child], parent[child] = reached, at
+                least[child], parents[child] = reached, [at]
                 heappush(queue, (*reached, child))
-    return []
+            elif reached == least[child]:
+                parents[child].append(at)
+    return _first_by_name(view, start, ends, parents)
 
 
-def _back(parent: dict[int, int], at: int) -> list[int]:
-    """List the vertices from the start to one."""
+def _first_by_name(view: View, start: int, ends: list[int], parents: dict[int, list[int]]) -> list[int]:
+    """List the vertices of the path from the start to an end that is first by the names on it."""
+    onward: dict[int, list[int]] = {}
+    waiting = [*ends]
+    while waiting:
+        at = waiting.pop()
+        for before in parents[at] if at != start else ():
+            if before not in onward:
+                waiting.append(before)
+            onward.setdefault(before, []).append(at)
     found = []
-    while at in parent:
+    at = start
+    while at in onward:
+        at = min(onward[at], key=partial(_names, view))
         found.append(at)
-        at = parent[at]
-    return found[::-1]
+    return found
+
+
+def _names(view: View, vertex: int) -> tuple[str, str, int]:
+    return view.name(vertex), view.filter_of(vertex) or "", view.stands_for(vertex)[0]
 
 
 def _path(view: View, event: Event, vertices: list[int], blocks: list[int]) -> Path:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.portions import Asks, Portion, ids_of
+from headgate.contents.protocol import PAIRS
 from headgate.core.omission import RenamedOmissions
 from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["EVALUATORS", "ROOM", "GraphIndex"]
 
 
-class GraphIndex:
+class GraphIndex(Asks):
     """Who may see an event: subscriptions to which a path of valid nodes leads from its source.
 
     Any number of threads may ask while others change the graph; an answer is about the graph at some moment
@@ -70,6 +72,7 @@ class GraphIndex:
     def _start(self, base: Base) -> None:
         self._base = base
         self._changes: Changes | None = None
+        self._unchanged: Changes | None = None
         self._view: View | None = frozen_view(base)
 
     @classmethod
@@ -177,28 +180,28 @@ class GraphIndex:
                 seen.add(place)
                 yield view.subscription_id(place)
 
-    def match_batch(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """Match a batch: columns `id`, `source` and attributes in, (event_id, subscription_id) out.
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids of subscriptions are whole numbers rather than text."""
+        return self._base.names.subscription_ids.numbered
 
-        Refuses the batch if an event has no source, or one that is no node; `sources` tells beforehand.
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order, in portions that fit into memory even if each of them gets to all.
+
+        Refuses them if one has no source, or one that is no node; `sources` tells beforehand.
         """
-        return batch.match_all(self.view, events)
-
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events given as Python values, many at once; `identities` stand for their ids."""
-        return batch.match_all(self.view, events, identities)
-
-    def match_portions(
-        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        """Match events in either form, in portions that fit into memory even if each of them gets to all."""
-        return batch.match_portions(self.view, events, identities)
+        del most
+        return batch.match(self.view, events, ids)
 
     def sources(self, events: pa.RecordBatch) -> list[str | None]:
         """Say of each event why its source is refused; None where it is not."""
         return batch.refusals(self.view, events)
+
+    def known(self, events: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Tell which events come from a node."""
+        return batch.sources(self.view, events) >= 0
 
     def hanging(self, event: Event) -> list[Id]:
         """List the subscriptions that an event comes to, whether or not their own filter holds, sorted."""
@@ -212,7 +215,7 @@ class GraphIndex:
     def serves(self, subscription: Id) -> bool:
         """Tell whether a subscription is served anywhere."""
         with self._writing:
-            return (self._changes or Changes(self._base, self._room)).serves(subscription)
+            return self._next().serves(subscription)
 
     def score(self, subscription: Id) -> float:
         """Return the score of a subscription; refuses one that is not there."""
@@ -231,31 +234,27 @@ class GraphIndex:
         """
         return top(self.view, event, k, by=by, decay=decay, hops=hops)
 
+    def best(
+        self,
+        events: pa.RecordBatch | Sequence[Event],
+        ids: pa.Array[Any],
+        k: int,
+        path: PathCost = DEFAULT_PATH_COST,
+    ) -> Portion:
+        """Find the best k of each of some events, by score and way; they are told of by their `ids`."""
+        check_wanted(k)
+        return batch.best(self.view, events, ids, k, path)
+
     def top_batch(
         self,
-        events: pa.RecordBatch,
+        events: pa.RecordBatch | Sequence[Event],
         k: int,
         identities: pa.Array[Any] | None = None,
-        path: PathCost = DEFAULT_PATH_COST,
+        **more: Any,
     ) -> pa.RecordBatch:
-        """Find the best k of each event of a batch, by score and way, many at once.
-
-        Columns `id`, `source` and attributes in; (event_id, subscription_id, value, rank) out, best first.
-        `identities` stand for the ids, which filters still see.
-        """
-        check_wanted(k)
-        return batch.top_all(self.view, events, k, identities, path)
-
-    def top_events(
-        self,
-        events: Sequence[Event],
-        k: int,
-        identities: pa.Array[Any] | None = None,
-        path: PathCost = DEFAULT_PATH_COST,
-    ) -> pa.RecordBatch:
-        """Do the same for events given as Python values; `identities` stand for their ids."""
-        check_wanted(k)
-        return batch.top_all(self.view, events, k, identities, path)
+        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
+        ids = ids_of(events) if identities is None else identities
+        return self.best(events, ids, k, **more).batch(ids)
 
     # Changing
 
@@ -300,9 +299,15 @@ class GraphIndex:
 
     def _change(self, change: Callable[[Changes], None]) -> None:
         with self._writing:
-            changes = self._changes or Changes(self._base, self._room)
+            changes = self._next()
             change(changes)
             self._changes, self._view = changes, None
+
+    def _next(self) -> Changes:
+        """Return what was changed, or what there is to be changed."""
+        if self._unchanged is None:
+            self._unchanged = Changes(self._base, self._room)
+        return self._unchanged
 
 
 class Valid:

@@ -59,7 +59,7 @@ class CompileTask:
     def contents(self, runner: Runner, tables: Iterable[Table]) -> Contents:
         """Choose the kinds of content that tables are for."""
         found = contents_of(self.wanted, tables, lambda path: self.sample or runner.table(path))
-        self.sharding.check_content(found.name)
+        self.sharding.check_content(found.room_name)
         return found
 
 
@@ -128,7 +128,7 @@ def compile_table(runner: Runner, table: Table, task: CompileTask) -> CompileRes
         **done._asdict(),
         ranked=ranked,
         shards=sharding.count,
-        content=contents.name,
+        content=contents.room_name,
         holds=contents.counts(task.output),
     )
 

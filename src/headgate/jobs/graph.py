@@ -114,7 +114,7 @@ def compile_tables(runner: Runner, given: Mapping[str, Table], task: CompileTask
         parse_seconds=parsing.seconds,
         build_seconds=building.seconds,
         ranked=ranked,
-        content=contents.name,
+        content=contents.room_name,
         holds=contents.counts(task.output),
     )
 

@@ -80,7 +80,7 @@ def compile_shards(runner: Runner, table: Table, contents: Contents, task: Compi
             staging(task.output) as stage,
         ):
             placing = ShardPlacement(sharding, keyed, count - keyed)
-            counts = _counts(accepted) if sharding.demands(contents.name) else None
+            counts = _counts(accepted) if sharding.demands(contents.room_name) else None
             place = partial(place_rows, placing=placing, numbered=numbered, counts=counts)
             made = BuildSettings(str(stage), contents, reading, numbered)
             # A shard is a part, also one without rows.

@@ -19,7 +19,6 @@ from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
-from headgate.tables.csv_text import read_csv, typed
 from headgate.tables.document_rows import (
     CONTENT,
     FEEDS,
@@ -203,6 +202,8 @@ def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table,
     files = table_files(path)
     if form is Format.PARQUET:
         return read_parquet(path, files), []
+    from headgate.tables.csv_text import read_csv, typed
+
     table = read_csv(path, files)
     return typed(table, path, texts), table.broken
 

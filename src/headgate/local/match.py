@@ -14,7 +14,6 @@ from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.report import Reporter
 from headgate.tables.frames.rows import match_given
 from headgate.tables.frames.task import FrameTask
-from headgate.tables.frames.tuples import tuples_of, tuples_schema
 from headgate.tables.places import UnsureError
 from headgate.tables.writing import write_table, writing
 
@@ -67,6 +66,8 @@ class LocalMatching:
 
     def write_tuples(self, output: str) -> None:
         """Write what patterns over XML return."""
+        from headgate.tables.frames.tuples import tuples_of, tuples_schema
+
         target, given = self.asked.target, self.given
         schema = tuples_schema(given.id_type, numbered=target.numbered)
         with writing(output, schema) as write:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate.local.checkpoint import Checkpoint
 from headgate.local.files import FileBatches
-from headgate.local.small import log_of, unable_to_stream
+from headgate.local.small_streams import log_of, unable_to_stream
 from headgate.stream.request import check_request
 from headgate.stream.running import run
 from headgate.stream.sinks import FileSink

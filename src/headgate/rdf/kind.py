@@ -117,12 +117,14 @@ class Rdf(Kind):
 
     def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
-        from headgate.rdf.compiling import RdfCompiledFilters
+        from headgate.contents.columns import ColumnFilters
+        from headgate.rdf.compiling import RdfContents
         from headgate.rdf.whole.explaining import ways_to
 
-        assert isinstance(filed, RdfCompiledFilters)
+        assert isinstance(filed, ColumnFilters)
+        assert isinstance(contents, RdfContents)
         seen = [frozenset(self.keys(event.data)) for event in events]
-        return ways_to(filed.columns, contents.finder(None).listed, seen)  # type: ignore[attr-defined]
+        return ways_to(filed.columns, contents.listed, seen)
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
         """Return the bindings of a pattern."""

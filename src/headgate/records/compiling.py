@@ -15,7 +15,6 @@ import numpy as np
 
 from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.interning import TextPool
-from headgate.core.rooms import RECORDS
 from headgate.core.schema import Type, read_schema
 from headgate.core.subscription import SQL
 from headgate.core.values import MARKS, PRESENT, Kind, dotted
@@ -23,7 +22,7 @@ from headgate.errors import FilterError
 from headgate.records.computed import LOWER, shown, sources
 from headgate.records.expressions import types
 from headgate.records.index.index import RecordIndex
-from headgate.records.index.room import room_of
+from headgate.records.index.room import RecordRoom
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import HasWord, IsNull, predicates
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
     from headgate.core.values import Path as Attribute
     from headgate.records.events.columns import Columns
     from headgate.records.expressions.expression import Expression as Computed
-    from headgate.records.index.room import RecordRoom
     from headgate.records.language.model import Expression, Predicate
     from headgate.records.names import NameSettings
 
@@ -332,18 +330,11 @@ class RecordFinder:
 
 
 @dataclass(frozen=True)
-class RecordContents:
+class RecordContents(RecordRoom):
     """The room of records, with a schema and a sample of events if they are given."""
 
     schema: str | None = None
     sample: Columns | None = None
-    settings: NameSettings = USUAL
-    name: str = RECORDS
-
-    @property
-    def room(self) -> type[RecordIndex] | RecordRoom:
-        """Return what builds and opens indexes."""
-        return room_of(self.settings)
 
     @property
     def writers(self) -> RecordWriters:

@@ -74,7 +74,7 @@ class Records(Kind):
         from headgate.records.compiling import RecordContents
 
         sample = None if wanted.sample is None else read_sample(wanted.sample)
-        return RecordContents(wanted.schema, sample, _settings(wanted))
+        return RecordContents(_settings(wanted), wanted.schema, sample)
 
     def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""

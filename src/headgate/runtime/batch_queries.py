@@ -1,45 +1,35 @@
-"""Questions about many events at once: asked of one engine, and the answers of several put together.
-
-Events come as an Arrow batch or as Python values, and are not turned into the other form.
-"""
+"""What is asked of several shards: how their answers are put together, and which events they take."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.portions import Portion, joined
 from headgate.core.event import SOURCE
 from headgate.core.id_types import fit_id, fit_ids
 from headgate.core.values import fold
-from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.engine.engine import Engine
     from headgate.engine.statistics import Statistics
-    from headgate.graph.index import GraphIndex
     from headgate.runtime.questions import Top
 
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
+    Given = TypeVar("Given", pa.RecordBatch, Column)
 
 PAIRS = 1 << 24
 """What holds, in memory, at most: fewer events are asked about together if each may have much."""
 _compute: Any = pc
-
-
-def at_once(engine: Engine, top: Top | None) -> int:
-    """Say how many events an engine may be asked about together, for the answer to fit into memory."""
-    return engine.backend.at_once(top, PAIRS)
 
 
 class Counting(NamedTuple):
@@ -49,22 +39,8 @@ class Counting(NamedTuple):
     names: Column | None = None
 
 
-def ask(
-    engine: Engine, events: Events, ids: Column, top: Top | None, counting: Counting | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Ask an engine for all matches of events, or the best of each, in portions; `ids` stand for theirs."""
-    if counting is None:
-        return engine.backend.portions(events, ids, top, PAIRS)
-    return counting.statistics.answers(engine.backend, events, ids, top, PAIRS, counting.names)
-
-
-def merged(
-    answers: Sequence[pa.RecordBatch],
-    ids: Column,
-    top: Top | None,
-    wanted: NDArray[np.int64] | None = None,
-) -> pa.RecordBatch:
-    """Put answers of shards together that have rows for events: all, or the best; equal ones go by id.
+def merged(answers: Iterable[Portion], top: Top, wanted: NDArray[np.int64] | None = None) -> Portion:
+    """Put the best of shards together: the best of all; equal ones go by id.
 
     `wanted` says of each event how many, if that is not the same for all.
 
@@ -72,47 +48,35 @@ def merged(
 
     >>> from headgate.runtime.questions import Top
     >>> answers = [
-    ...     pa.RecordBatch.from_pydict({EVENT_ID: [0, 0], SUBSCRIPTION_ID: ["b", "d"], SCORE: [2.0, 1.0]}),
-    ...     pa.RecordBatch.from_pydict({EVENT_ID: [0, 1], SUBSCRIPTION_ID: ["a", "c"], SCORE: [2.0, 0.5]}),
+    ...     Portion.of(np.array([0, 0]), pa.array(["b", "d"]), np.array([2.0, 1.0])),
+    ...     Portion.of(np.array([0, 1]), pa.array(["a", "c"]), np.array([2.0, 0.5])),
     ... ]
-    >>> list(zip(*merged(answers, pa.array(["e0", "e1"]), Top(2)).to_pydict().values()))
+    >>> found = merged(answers, Top(2)).batch(pa.array(["e0", "e1"]))
+    >>> list(zip(*found.to_pydict().values()))
     [('e0', 'a', 2.0, 1), ('e0', 'b', 2.0, 2), ('e1', 'c', 0.5, 1)]
     """
-    names = [EVENT_ID, SUBSCRIPTION_ID] if top is None else [EVENT_ID, SUBSCRIPTION_ID, SCORE]
-    # One without rows does not know the type of its ids.
-    found = [each for each in answers if each.num_rows]
-    columns = {name: _joined([each.column(name) for each in found]) for name in names}
-    keys = [(EVENT_ID, "ascending"), (SUBSCRIPTION_ID, "ascending")]
-    if top is not None:
-        keys.insert(1, (SCORE, "descending"))
-    whole = pa.RecordBatch.from_pydict(columns)
-    whole = whole.take(_compute.sort_indices(whole, sort_keys=keys))
-    if top is not None:
-        row = np.asarray(whole.column(EVENT_ID))
-        rank = np.arange(1, len(row) + 1) - np.searchsorted(row, row)
-        whole = whole.append_column(RANK, pa.array(rank.astype(np.int32)))
-        whole = whole.filter(pa.array(rank <= (top.k if wanted is None else wanted[row])))
-    return whole.set_column(0, EVENT_ID, ids.take(whole.column(EVENT_ID)))
+    whole = joined(answers, pa.string())
+    assert whole.values is not None
+    keys = [pa.array(whole.rows), pa.array(-whole.values), whole.ids]
+    names = ["row", "value", "id"]
+    order = np.asarray(
+        _compute.sort_indices(
+            pa.RecordBatch.from_arrays(keys, names=names), sort_keys=[(name, "ascending") for name in names]
+        )
+    )
+    found = Portion.of(whole.rows[order], whole.ids.take(order), whole.values[order])
+    return found.some(found.ranks <= (top.k if wanted is None else wanted[found.rows]))
 
 
-def _joined(columns: Sequence[Column]) -> Column:
-    if not columns:
-        return pa.array([], pa.int64())
-    kind = columns[0].type
-    return pa.concat_arrays([column.cast(kind) for column in columns])
-
-
-def refused_by_all(
-    events: pa.RecordBatch, shards: Iterable[Callable[[pa.RecordBatch], list[str | None]]]
-) -> list[str | None]:
-    """Say of each event why every shard refuses its source; None where one does not."""
-    found: list[str | None] = [""] * events.num_rows
+def refused_by_all(given: Given, shards: Iterable[Callable[[Given], list[str | None]]]) -> list[str | None]:
+    """Say of sources why every shard refuses them; None where one does not."""
+    found: list[str | None] = [""] * len(given)
     for refused in shards:
         # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
         rows = [row for row, reason in enumerate(found) if reason is not None]
         if not rows:
             break
-        for row, reason in zip(rows, refused(events.take(pa.array(rows))), strict=True):
+        for row, reason in zip(rows, refused(given.take(pa.array(rows))), strict=True):
             found[row] = reason
     return found
 
@@ -143,12 +107,3 @@ def _fitted(event: Event, *, numbered: bool) -> Event:
 
 def _place(batch: pa.RecordBatch) -> int:
     return [fold(name) for name in batch.schema.names].index(SOURCE)
-
-
-def known(graph: GraphIndex, events: Events) -> NDArray[np.bool_]:
-    """Tell which events come from a node of a graph, or of this shard of it."""
-    if not isinstance(events, pa.RecordBatch):
-        kind: pa.DataType = pa.int64() if graph.base.names.node_ids.numbered else pa.string()
-        source = pa.array([event.source for event in events], kind)
-        events = pa.RecordBatch.from_arrays([source], names=[SOURCE])
-    return np.array([reason is None for reason in graph.sources(events)], np.bool_)

@@ -31,7 +31,6 @@ from headgate.core.versions.locating import located, title_of
 from headgate.core.versions.stores import is_stored
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError, TableError
 from headgate.runtime.engines import ShardEngines
-from headgate.runtime.live import apply
 from headgate.runtime.notes import RESTORE
 from headgate.runtime.operations import read_change, typed
 from headgate.runtime.parts import PartFolder, PartWriter
@@ -350,7 +349,7 @@ class Subscriptions:
         if row.text:
             nodes = engines.graph and engines.numbered_nodes
             fields = typed(fields, numbered=engines.whole_ids, numbered_nodes=nodes)
-        return fields, apply(read_change(fields, dialect), engines)
+        return fields, engines.apply(read_change(fields, dialect))
 
     def _tell(self, version: int, refused: list[tuple[Any, str]]) -> None:
         """Put refused changes into their table; again, if the process dies before the version is written."""

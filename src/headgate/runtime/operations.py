@@ -13,7 +13,7 @@
     remove_edge    `source`, `target`                            there is one
     set_filter     `id` of a node, `filter`; none lets all pass  it is there
 
-A what-if and a stream read rows with `read_change`, and do them with `live.apply`.
+A what-if and a stream read rows with `read_change`, and do them with `ShardEngines.apply`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ from headgate.core.versions.stores import Address, Store, is_stored
 from headgate.errors import SnapshotError, TableError
 from headgate.runtime.batch_queries import sources_of
 from headgate.runtime.engines import ShardEngines
-from headgate.runtime.live import apply
 from headgate.runtime.notes import RESTORE, damaged
 from headgate.runtime.operations import read_change
 
@@ -190,7 +189,7 @@ def catch_up(engines: ShardEngines, snapshot: Path, log: Path, have: int, want: 
     dialect = default_dialect(snapshot)
     for version in range(have + 1, want + 1):
         for change in read_segment(log, version):
-            apply(read_change(change, dialect), engines)
+            engines.apply(read_change(change, dialect))
 
 
 def segment(log: Path, version: int) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -17,7 +18,7 @@ from headgate.engine.engine import Engine
 from headgate.errors import MachineError, SnapshotError
 from headgate.graph.build import sharding
 from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.batch_queries import sources_of
+from headgate.runtime.batch_queries import refused_by_all, sources_of
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.questions import check_target, graph_places
 from headgate.runtime.routes import Routes
@@ -130,21 +131,16 @@ class Sources(NamedTuple):
 
     def refusals(self, given: pa.Array[Any]) -> list[str | None]:
         """Say of sources as they were given why they are refused; None for those that are nodes."""
-        found: list[str | None] = [""] * len(given)
-        for group in self.groups:
-            # A node that leads nowhere is on one shard only, the others are on all: the first mostly will do.
-            rows = [row for row, reason in enumerate(found) if reason is not None]
-            if not rows:
-                break
-            with in_memory(group.place):
-                reasons = opened(group).refusals(given.take(rows))
-            for row, reason in zip(rows, reasons, strict=True):
-                found[row] = reason
-        return found
+        return refused_by_all(given, (partial(_refusals, group) for group in self.groups))
 
     def of_events(self, events: Sequence[Event]) -> list[str | None]:
         """Say the same of events."""
         return self.refusals(sources_of(events))
+
+
+def _refusals(group: Openable, given: pa.Array[Any]) -> list[str | None]:
+    with in_memory(group.place):
+        return opened(group).refusals(given)
 
 
 class Shard(NamedTuple):
@@ -241,7 +237,7 @@ def _open_target(found: Located) -> Target:
         target = replace(target, place=found.name, shards=tuple(shards))
     if engine is not None:
         # Whoever asks it here need not open it again.
-        _keep(Group(target.place, target.digest), ShardEngines.of(engine))
+        _keep(Group(target.place, target.digest), ShardEngines.of(engine.backend))
     return target
 
 

@@ -220,7 +220,7 @@ def _scorings(given: pa.ChunkedArray[Any], contents: Contents) -> EventScores | 
     """Parse the scores that depend on the event, if there are any."""
     if given.null_count == len(given):
         return None
-    room = contents.room
+    room = contents
     assert isinstance(room, ReadsScores), "workers have refused them"
     return EventScores.build([None if text is None else room.scoring(text) for text in given.to_pylist()])
 
@@ -231,7 +231,7 @@ def ranked_index(filters: Filters, ranks: Ranks, contents: Contents) -> RankedIn
     content = filters.programs.take(order).index(Ids(keys), filters.texts.take(order))
     relaxed = clause_index(filters.ids, ranks, np.arange(len(filters.ids)), contents)
     return RankedIndex.from_contents(
-        filters.ids, ranks.scores, content, relaxed, room=contents.room, by_event=ranks.by_event
+        filters.ids, ranks.scores, content, relaxed, room=contents, by_event=ranks.by_event
     )
 
 
@@ -242,7 +242,7 @@ def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> Cl
     texts, named = ranks.clauses.texts.take(used), _take_named(ranks.clauses.named, used)
     table = ClauseTable(rows._replace(clause=clause.astype(np.int32)), texts, named)
     compiled = ranks.programs.take(used.astype(np.int64))
-    return ClauseIndex.from_table(ids, table, room=contents.room, compiled=compiled)
+    return ClauseIndex.from_table(ids, table, room=contents, compiled=compiled)
 
 
 def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_], always: str) -> Ranks:

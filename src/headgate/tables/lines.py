@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from headgate.core.values import fold
 from headgate.errors import TableError
-from headgate.tables.csv_text import read_csv
 from headgate.tables.packed import read_file
 from headgate.tables.partitions import add_columns, add_fields, partitions_of
 from headgate.tables.places import Format, UnsureError, check_input, no_column, table_files
@@ -59,6 +58,8 @@ def read_lines(path: str, *wanted: str) -> Iterator[pa.RecordBatch]:
     if form is Format.JSONL:
         return batches_of((name, line, None) for name, line in _lines(path, files))
     if form is Format.CSV:
+        from headgate.tables.csv_text import read_csv
+
         table = read_csv(path, files)
         check_columns(table.names, path, *wanted)
         rows = ((json_of(row), None) for row in table.rows())
@@ -187,5 +188,7 @@ def column_names(path: str) -> list[str]:
     """List the columns of a CSV or Parquet table."""
     files = table_files(path)
     if check_input(path) is Format.CSV:
+        from headgate.tables.csv_text import read_csv
+
         return read_csv(path, files).names
     return list(read_parquet(path, files).column_names)

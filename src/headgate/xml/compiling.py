@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from headgate.contents.columns import ColumnWriter, from_bytes
+from headgate.contents.columns import ColumnContents, ColumnFinder, ColumnWriters
 from headgate.contents.protocol import SnapshotCounts, filters_in
 from headgate.core.rooms import XML
 from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
 from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.xml.index.index import FilterReader, XmlIndex, XmlRoom
-from headgate.xml.index.live import SETTINGS
 from headgate.xml.language.model import ANY, ANY_ATTRIBUTE, WORD_MARK
 from headgate.xml.whole.reading import clauses, read_filter
 
@@ -23,81 +20,37 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from headgate.contents.protocol import Clause, Keys
+    from headgate.contents.protocol import Keys
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
     from headgate.core.values import Path as Attribute
-    from headgate.xml.whole.model import XPathSettings
 
 
 @dataclass(frozen=True)
-class XmlWriters:
-    """What workers need for patterns."""
+class XmlContents(ColumnContents, XmlRoom):
+    """The room of XML, while patterns are compiled with what is said of them."""
 
-    settings: XPathSettings = SETTINGS
-    dialect: str = XPATH
-
-    def writer(self, *, checked: bool = True) -> ColumnWriter:
-        """Begin; there is nothing to check patterns against."""
-        del checked
-        return ColumnWriter(FilterReader(self.settings), Writer())
-
-    def clauses(self, text: str) -> tuple[Clause, ...]:
-        """Take a filter apart."""
-        return clauses(text)
-
-
-@dataclass(frozen=True)
-class XmlCompiledFilters:
-    """Columns of patterns, and what was said of them."""
-
-    columns: Columns
-    settings: XPathSettings = SETTINGS
-    attributes: tuple[str, ...] = ()
-
-    def take(self, order: NDArray[np.int64]) -> XmlCompiledFilters:
-        """Pick filters."""
-        return replace(self, columns=take(self.columns, order))
-
-    def with_filter(self, text: str) -> XmlCompiledFilters:
-        """Append a filter."""
-        return replace(self, columns=concatenate([self.columns, compile_all([read_filter(text)[1]])]))
-
-    def index(self, ids: Ids, texts: TextPool) -> XmlIndex:
-        """Index them, in the order of their ids."""
-        return XmlIndex.from_columns(ids, texts, self.columns, settings=self.settings)
-
-
-@dataclass(frozen=True)
-class XmlContents:
-    """The room of XML, with what is said of its filters."""
-
-    settings: XPathSettings = SETTINGS
-    name: str = XML
+    columns = Columns
+    take = staticmethod(take)
+    concatenate = staticmethod(concatenate)
 
     @property
-    def room(self) -> XmlRoom:
-        """Return the room."""
-        return XmlRoom(self.settings)
-
-    @property
-    def writers(self) -> XmlWriters:
+    def writers(self) -> ColumnWriters:
         """Return what workers need."""
-        return XmlWriters(self.settings)
+        return ColumnWriters(XPATH, FilterReader(self.settings), Writer, clauses)
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[XmlCompiledFilters, NDArray[np.int64]]:
-        """Lay columns one behind another."""
-        columns = [from_bytes(part, Columns) for part in parts]
-        counts = np.array([each.size for each in columns], np.int64)
-        # With one that is empty, so that there is one.
-        return XmlCompiledFilters(concatenate([compile_all([]), *columns]), self.settings), counts
+    def compiled(self, texts: Sequence[str]) -> Columns:
+        """Compile filters in XPath."""
+        return compile_all([read_filter(text)[1] for text in texts])
 
-    def finder(self, path: Attribute | None) -> XmlFinder:
-        """Return what finds the keys of patterns."""
+    def indexed(self, ids: Ids, texts: TextPool, columns: Columns) -> XmlIndex:
+        """Index patterns, in the order of their ids."""
+        return XmlIndex.from_columns(ids, texts, columns, settings=self.settings)
+
+    def finder(self, path: Attribute | None) -> ColumnFinder:
+        """Return what finds the keys of patterns: labels."""
         del path
-        return XmlFinder()
+        return ColumnFinder(Columns, xml_keys)
 
     def counts(self, snapshot: Path) -> SnapshotCounts:
         """Count what a snapshot holds: different paths from the roots of patterns to nodes, and labels."""
@@ -108,21 +61,6 @@ class XmlContents:
         if counts["verified"]:
             line += f" (lxml decides {counts['verified']:,}, {counts['unindexed']:,} of them for every event)"
         return SnapshotCounts(counts, line)
-
-
-@dataclass(frozen=True)
-class XmlFinder:
-    """Finds the keys of patterns: labels, of which an event must have all."""
-
-    demands: bool = True
-
-    def of_bytes(self, payload: bytes) -> list[Keys]:
-        """Find the keys of patterns as a writer has written them."""
-        return xml_keys(from_bytes(payload, Columns))
-
-    def of_compiled(self, compiled_filters: XmlCompiledFilters) -> list[Keys]:
-        """Find the keys of patterns that were filed."""
-        return xml_keys(compiled_filters.columns)
 
 
 def xml_keys(columns: Columns) -> list[Keys]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
+from headgate.contents.mixed.room import MixedRoom
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
 from headgate.contents.protocol import Clause, SnapshotCounts
 from headgate.core.ids import Ids
@@ -22,14 +23,13 @@ from headgate.core.interning import TextPool
 from headgate.core.subscription import MIXED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from headgate.contents.mixed.index import MixedIndex
     from headgate.contents.mixed.kind import MixedKind
-    from headgate.contents.mixed.room import MixedRoom
     from headgate.contents.protocol import CompiledFilters, Contents, FilterWriter, Keys, Writers
     from headgate.core.values import Path as Attribute
 
@@ -132,7 +132,7 @@ class MixedCompiledFilters:
     def index(self, ids: Ids, texts: TextPool) -> MixedIndex:
         """Index them, in the order of their ids."""
         found = []
-        room = self.contents.room
+        room = self.contents
         for place, (part, own) in enumerate(zip(self.parts, room.rooms, strict=True)):
             rows = np.flatnonzero((self.kinds == place) | (self.kinds == ALL))
             taken = _taken(part, self.numbers[rows], own.always)
@@ -165,41 +165,30 @@ def _plain(texts: TextPool, rows: Ints, dialect: str, always: str) -> TextPool:
     return TextPool.from_arrow(_compute.if_else(_compute.equal(taken, ALWAYS), always, plain))
 
 
-@dataclass(frozen=True)
-class MixedContents:
+class MixedContents(MixedRoom):
     """Some kinds while tables of their filters are compiled; the same object finds no keys of them."""
 
-    kind: MixedKind
-    parts: tuple[Contents, ...]
-    demands: bool = False
+    demands = False
+    rooms: tuple[Contents, ...]
 
-    @property
-    def name(self) -> str:
-        """Name the kinds."""
-        return self.kind.name
-
-    @property
-    def room(self) -> MixedRoom:
-        """Return what builds and opens indexes."""
-        from headgate.contents.mixed.room import MixedRoom
-
-        return MixedRoom(self.kind, [part.room for part in self.parts])
+    def __init__(self, kind: MixedKind, parts: Iterable[Contents]) -> None:
+        super().__init__(kind, parts)
 
     @property
     def writers(self) -> MixedWriters:
         """Return what workers need."""
-        return MixedWriters(self.kind, tuple(part.writers for part in self.parts))
+        return MixedWriters(self.kind, tuple(part.writers for part in self.rooms))
 
     def file(self, parts: Sequence[memoryview]) -> tuple[MixedCompiledFilters, Ints]:
         """Lay what writers made one behind another, by kind."""
-        read = [_read(memoryview(part), len(self.parts)) for part in parts]
+        read = [_read(memoryview(part), len(self.rooms)) for part in parts]
         compiled_filters = [
             own.file([each[place] for _, each in read if len(each[place])])[0]
-            for place, own in enumerate(self.parts)
+            for place, own in enumerate(self.rooms)
         ]
         kinds = np.concatenate([np.zeros(0, np.uint8), *(each for each, _ in read)])
         numbers = np.zeros(len(kinds), np.int64)
-        for place in range(len(self.parts)):
+        for place in range(len(self.rooms)):
             here = kinds == place
             numbers[here] = np.arange(np.count_nonzero(here))
         counts = np.array([len(each) for each, _ in read], np.int64)
@@ -212,7 +201,7 @@ class MixedContents:
 
     def of_bytes(self, payload: bytes) -> list[Keys]:
         """Say that every filter is open."""
-        return [None] * len(_read(memoryview(payload), len(self.parts))[0])
+        return [None] * len(_read(memoryview(payload), len(self.rooms))[0])
 
     def of_compiled(self, compiled_filters: MixedCompiledFilters) -> list[Keys]:
         """Say that every filter is open."""
@@ -222,7 +211,7 @@ class MixedContents:
         """Count what a snapshot holds, kind by kind."""
         counts: dict[str, int] = {}
         told = []
-        for kind, part in zip(self.kind.kinds, self.parts, strict=True):
+        for kind, part in zip(self.kind.kinds, self.rooms, strict=True):
             found = part.counts(snapshot)
             if found is not None:
                 counts |= found.counts

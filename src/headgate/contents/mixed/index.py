@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.live import PortionedIndex
 from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID, Answers, Binds, CheckCosts, Measures
+from headgate.contents.portions import Asks, Portion
+from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Answers, Binds, CheckCosts, Measures
 from headgate.contents.results import NOTHING, Gives
-from headgate.contents.sharing import once
-from headgate.core.event import CONTENT_TYPE, DATA, ID, JSON, column_of, media_type
+from headgate.contents.sharing import once, slice_of
+from headgate.core.event import CONTENT_TYPE, DATA, JSON, media_type
 from headgate.core.ids import Ids
 from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import write_snapshot
@@ -87,7 +87,7 @@ class _Group(NamedTuple):
     events: Any
 
 
-class MixedIndex(PortionedIndex):
+class MixedIndex(Asks):
     """Filters of several kinds: match, and subscribe and unsubscribe while others match.
 
     >>> from headgate.contents.registry import kind_of
@@ -262,56 +262,56 @@ class MixedIndex(PortionedIndex):
 
     # Asking about many
 
-    def match_batch(self, batch: pa.RecordBatch, identities: Column | None = None) -> pa.RecordBatch:
-        """Match a batch of events: (event_id, subscription_id) out, in the order of the events.
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
+        return bool(self._numbered)
+
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: Column, most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order, so few at a time that no more than `most` pairs can come of them.
 
         A row with a content type in `datacontenttype` and text in `data` is a document; all others are
         records.
         """
-        if identities is None:
-            identities = column_of(batch, ID)
-        return self._match(once(batch, _batch_groups), identities)
-
-    def match_events(self, events: Sequence[Event], identities: Column | None = None) -> pa.RecordBatch:
-        """Match events, many at once; `identities` stand for their ids."""
-        if identities is None:
-            identities = pa.array([event.id for event in events])
-        return self._match(once(events, _event_groups), identities)
-
-    def _match(self, groups: Sequence[_Group], identities: Column) -> pa.RecordBatch:
-        asked = [
-            (group, [self.members[place] for place in self._places(group, identities)]) for group in groups
-        ]
-        if len(asked) == 1 and len(asked[0][1]) == 1:
-            ((group, (member,)),) = asked
-            return _ask(member, group.events, identities)
-        found = []
-        with RenamedOmissions(partial(_renamed, identities)):
-            for group, members in asked:
-                found += [_ask(each, _seen_by(each, group.events), group.rows) for each in members]
-        return self._merged(found, identities, several=any(len(members) > 1 for _, members in asked))
+        find = _batch_groups if isinstance(events, pa.RecordBatch) else _event_groups
+        for begin, end in self._steps(len(events), most):
+            own = ids.slice(begin, end - begin)
+            groups = once(slice_of(events, begin, end), find)
+            asked = [(group, [self.members[place] for place in self._places(group, own)]) for group in groups]
+            if len(asked) == 1 and len(asked[0][1]) == 1:
+                ((group, (member,)),) = asked
+                for portion in member.content.ask(group.events, own, most):
+                    yield portion.moved(begin)
+            else:
+                yield self._merged(asked, own)._replace(begin=0, end=end - begin).moved(begin)
 
     def _places(self, group: _Group, identities: Column) -> Sequence[int]:
         first: Any = identities[group.rows[0].as_py()].as_py()
         return self.kind.places_of(group.content_type, first)
 
-    def _merged(
-        self, found: Sequence[pa.RecordBatch], identities: Column, *, several: bool
-    ) -> pa.RecordBatch:
-        """Put the matches of groups into the order of the events; an event may be in `several` of them."""
+    def _merged(self, asked: Sequence[tuple[_Group, Sequence[Member]]], ids: Column) -> Portion:
+        """Put the matches of groups into the order of the events; an event may be in several of them."""
         kind: pa.DataType = pa.int64() if self._numbered else pa.string()
-        rows: Column = pa.concat_arrays([_NO_ROWS, *(each.column(0).cast(pa.int64()) for each in found)])
-        ids: Column = pa.concat_arrays([pa.array([], kind), *(each.column(1).cast(kind) for each in found)])
-        if several:
-            pairs = pa.table([rows, ids], names=[EVENT_ID, SUBSCRIPTION_ID])
+        rows: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+        found: list[Column] = [pa.array([], kind)]
+        with RenamedOmissions(partial(_renamed, ids)):
+            for group, members in asked:
+                at = np.asarray(group.rows)
+                for each in members:
+                    for portion in each.content.ask(_seen_by(each, group.events), group.rows):
+                        rows.append(at[portion.rows])
+                        found.append(portion.ids.cast(kind))
+        row, matched = np.concatenate(rows), pa.concat_arrays(found)
+        if any(len(members) > 1 for _, members in asked):
+            pairs = pa.table([row, matched], names=[EVENT_ID, SUBSCRIPTION_ID])
             # What every event matches is in each of the indexes.
             pairs = pairs.group_by([EVENT_ID, SUBSCRIPTION_ID]).aggregate([])
-            pairs = pairs.sort_by([(EVENT_ID, "ascending"), (SUBSCRIPTION_ID, "ascending")]).combine_chunks()
-            rows, ids = (_flat(pairs[name]) for name in (EVENT_ID, SUBSCRIPTION_ID))
-        else:
-            order = np.argsort(np.asarray(rows), kind="stable")
-            rows, ids = rows.take(order), ids.take(order)
-        return pa.RecordBatch.from_arrays([identities.take(rows), ids], names=[EVENT_ID, SUBSCRIPTION_ID])
+            pairs = pairs.sort_by([(EVENT_ID, "ascending"), (SUBSCRIPTION_ID, "ascending")])
+            return Portion.of(pairs[EVENT_ID].to_numpy(), _flat(pairs[SUBSCRIPTION_ID]))
+        order = np.argsort(row, kind="stable")
+        return Portion.of(row[order], matched.take(order), ordered=False)
 
     def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
         """Match some events again, and count what is checked; filters that came lately are left out."""
@@ -385,18 +385,9 @@ class MixedIndex(PortionedIndex):
             )
 
 
-_NO_ROWS: Column = pa.array([], pa.int64())
-
-
 def _flat(column: pa.ChunkedArray[Any]) -> Column:
     found: Any = column.combine_chunks()
     return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
-
-
-def _ask(member: Member, events: Any, identities: Column) -> pa.RecordBatch:
-    if isinstance(events, pa.RecordBatch):
-        return member.content.match_batch(events, identities)
-    return member.content.match_events(events, identities)
 
 
 def _seen_by(member: Member, events: Any) -> Any:

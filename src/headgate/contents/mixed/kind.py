@@ -131,8 +131,7 @@ class MixedKind(Kind):
         """Return what compiles tables of filters."""
         from headgate.contents.mixed.compiling import MixedContents
 
-        own = [kind.compiler(wanted.of(kind), read_sample) for kind in self.kinds]
-        return MixedContents(self, tuple(own))
+        return MixedContents(self, [kind.compiler(wanted.of(kind), read_sample) for kind in self.kinds])
 
     def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter."""
@@ -165,7 +164,7 @@ class MixedKind(Kind):
         for place, kind in enumerate(self.kinds):
             own = [event for event in events if place in self.places_of(event.content_type, event.id)]
             rows, part = filed.of_kind(place)
-            found |= zip(rows, kind.access(contents.parts[place], part, own) if rows else (), strict=True)
+            found |= zip(rows, kind.access(contents.rooms[place], part, own) if rows else (), strict=True)
         return [found[row] for row in sorted(found)]
 
     # Events

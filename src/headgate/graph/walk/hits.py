@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.core.omission import Omission, RenamedOmissions, renaming
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
@@ -80,14 +80,18 @@ NO_HITS = Hits(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Iterator[tuple[int, int, Hits]]:
     """Ask the filters of a view about events; some of them at a time, from one to another."""
-    for begin, end, found, vertex in renaming(view.named, view.base.content.portions(events, PAIRS)):
-        position = vertex - view.arrays.roots
+    for found in renaming(view.named, view.base.content.ask(events, _rows(events), PAIRS)):
+        begin, end, position = found.begin, found.end, found.numbers - view.arrays.roots
         kept = position >= 0
-        row, position = found[kept] - begin, position[kept]
+        row, position = found.rows[kept] - begin, position[kept]
         if view.later is not None:
             with RenamedOmissions(partial(_from, begin)):
                 row, position = _with_later(view, events[begin:end], row, position)
         yield begin, end, Hits(np.searchsorted(row, np.arange(end - begin + 1)), position)
+
+
+def _rows(events: pa.RecordBatch | Sequence[Event]) -> pa.Array[Any]:
+    return pa.array(np.arange(len(events)))
 
 
 def _from(begin: int, found: Omission) -> Omission:
@@ -105,12 +109,12 @@ def _with_later(
     row, position = row[dirty == 0], position[dirty == 0]
     if later.filters is None:
         return row, position
-    found = [*renaming(partial(view.named, later=True), later.filters.portions(events, PAIRS))]
-    number = np.concatenate([np.zeros(0, np.int64), *(each.number for each in found)])
+    found = [*renaming(partial(view.named, later=True), later.filters.ask(events, _rows(events), PAIRS))]
+    number = np.concatenate([np.zeros(0, np.int64), *(each.numbers for each in found)])
     # Filters that came after this view was taken are not of it.
     known = number < len(later.filter_vertex)
     new = later.filter_vertex[number[known]] - view.arrays.roots
-    new_row = np.concatenate([np.zeros(0, np.int64), *(each.row for each in found)])[known][new >= 0]
+    new_row = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])[known][new >= 0]
     row, position = np.concatenate([row, new_row]), np.concatenate([position, new[new >= 0]])
     order = np.argsort(row, kind="stable")
     return row[order], position[order]

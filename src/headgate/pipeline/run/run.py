@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import HeadgateError, TableError
-from headgate.local.small import why_stream
+from headgate.local.small_streams import why_stream
 from headgate.pipeline.dry_run.check import check
 from headgate.pipeline.file.problems import without_secrets
 from headgate.pipeline.file.together import places

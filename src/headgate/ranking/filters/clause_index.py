@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.portions import Portion, places_within
 from headgate.contents.protocol import Clause, CodesClauses
 from headgate.core.ids import Ids
 from headgate.core.ranks import Best, check_k, read_factors
@@ -27,7 +28,7 @@ from headgate.ranking.filters.base import (
     save_clauses,
     save_codes,
 )
-from headgate.ranking.filters.batches import matched, places_within
+from headgate.ranking.filters.batches import matched
 from headgate.ranking.filters.clauses import hash_texts, weigh
 from headgate.ranking.filters.collecting import code_rows, code_table, collect
 from headgate.ranking.filters.explain import (
@@ -46,13 +47,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CompiledFilters, Content, ContentRoom
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Weights
-    from headgate.ranking.filters.batches import EventBatch
+    from headgate.ranking.filters.batches import Asked
     from headgate.ranking.filters.clauses import ClauseTable
     from headgate.ranking.rows import Admitted
 
@@ -202,17 +202,15 @@ class ClauseIndex:
 
         return self._moments.reading(ask)
 
-    def top_many(
-        self, asked: EventBatch, k: int, *, factors: Mapping[str, float] | None = None
-    ) -> tuple[Ints, pa.Array[Any], NDArray[np.float64]]:
-        """Rank the events of a batch: returns the places of the events, subscriptions' ids, and values."""
+    def top_many(self, asked: Asked, k: int, *, factors: Mapping[str, float] | None = None) -> Portion:
+        """Rank the events of a batch."""
         check_k(k)
         read = read_factors(factors)
 
-        def ask() -> tuple[Ints, pa.Array[Any], NDArray[np.float64]]:
+        def ask() -> Portion:
             state = self._state
             found = _coded_of(state, asked, k, read) if state.coded else _sums_of(state, asked, k, read)
-            return found.events, state.rows.to_arrow(found.rows), found.values
+            return Portion.of(found.events, state.rows.to_arrow(found.rows), found.values)
 
         return self._moments.reading(ask)
 
@@ -312,15 +310,15 @@ class _Found(NamedTuple):
         return _Found(self.events[places], self.rows[places], self.values[places])
 
 
-def _coded_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
+def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> _Found:
     """Find the best rows through codes, and with those that came late if one may be among the best k."""
     assert state.coded is not None
-    count = len(asked.identities)
+    count = len(asked.ids)
     start, numbers = np.zeros(count + 1, np.int64), NO_NUMBERS
     odd = len(state.coded.odd) > 0
     if odd:
         start, numbers = _held_of(state, asked)
-    answers = state.coded_many(asked.codes(state.coded.coder), start, numbers, k, factors)
+    answers = state.coded_many(state.coded.coder.many_codes(asked.events), start, numbers, k, factors)
     there = np.arange(answers.values.shape[1]) < answers.counts[:, None]
     events = np.repeat(np.arange(count), answers.counts)
     found = _Found(events, answers.numbers[there].astype(np.int64), answers.values[there])
@@ -349,15 +347,14 @@ def _floors(found: _Found, count: int, k: int) -> NDArray[np.float64]:
     return floors
 
 
-def _held_of(state: ClauseState, asked: EventBatch) -> tuple[Ints, Ints]:
+def _held_of(state: ClauseState, asked: Asked) -> tuple[Ints, Ints]:
     """Match events with clauses: returns starts, and clauses; of event i from start[i] up to start[i + 1]."""
     with state.naming():
-        pairs = matched(asked, state.content)
-    events, numbers = (np.asarray(column, np.int64) for column in pairs.columns)
-    return np.searchsorted(events, np.arange(len(asked.identities) + 1)), numbers
+        events, numbers = matched(asked, state.content)
+    return np.searchsorted(events, np.arange(len(asked.ids) + 1)), numbers
 
 
-def _sums_of(state: ClauseState, asked: EventBatch, k: int, factors: Mapping[str, float]) -> _Found:
+def _sums_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> _Found:
     """Find the best rows by the clauses that hold."""
     start, numbers = _held_of(state, asked)
     by_clause = state.factors(factors)

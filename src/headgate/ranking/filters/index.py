@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.portions import Asks, Portion, ids_of
+from headgate.contents.protocol import PAIRS
 from headgate.contents.refusing import made_of, raise_first
 from headgate.contents.scores import read_scoring
+from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
 from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
 from headgate.core.rooms import CLAUSES, RANKING
@@ -18,6 +22,7 @@ from headgate.core.subscription import Subscription
 from headgate.errors import HeadgateError, SubscriptionError
 from headgate.ranking.filters import base, batches
 from headgate.ranking.filters.base import ROOM
+from headgate.ranking.filters.batches import Asked
 from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.explain import BY_RANK, RankExplanation
 from headgate.ranking.filters.keys import RankKeys, rank
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["EXACT", "MODES", "RELAXED", "ROOM", "RankedIndex"]
 
 
-class RankedIndex:
+class RankedIndex(Asks):
     """Subscriptions with scores and weights over any content room: match, and the best k.
 
     Mode "exact": of the subscriptions that match, those of the highest scores. Mode "relaxed": of those of
@@ -212,29 +217,26 @@ class RankedIndex:
 
         return self._moments.reading(ask)
 
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
+    @property
+    def numbered(self) -> bool:
+        """Tell whether ids are whole numbers rather than text."""
+        return self.ids.numbered
 
-        `identities` stand for the ids.
-        """
-        return self._matches(batches.ArrowEvents(batch, identities))
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order, so few at a time that no more than `most` pairs can come of them."""
+        for begin, end in self._steps(len(events), most):
+            some = Asked(slice_of(events, begin, end), ids.slice(begin, end - begin))
+            yield self._moments.reading(partial(self._matches, some)).moved(begin)
 
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events given as Python values, many at once; `identities` stand for their ids."""
-        return self._matches(batches.EventList(events, identities))
-
-    def _matches(self, asked: batches.EventBatch) -> pa.RecordBatch:
-        def ask() -> pa.RecordBatch:
-            state = self._state
-            with state.naming():
-                matched = batches.matched(asked, state.content)
-            found = batches.ranked(matched, state.keys)
-            order = np.lexsort((state.rows.order()[found.rows], found.events))
-            return batches.pairs(asked, found.events[order], state.rows.to_arrow(found.rows[order]))
-
-        return self._moments.reading(ask)
+    def _matches(self, asked: Asked) -> Portion:
+        state = self._state
+        with state.naming():
+            matched = batches.matched(asked, state.content)
+        found = batches.ranked(matched, state.keys)
+        order = np.lexsort((state.rows.order()[found.rows], found.events))
+        return Portion.of(found.events[order], state.rows.to_arrow(found.rows[order]))
 
     def top(
         self,
@@ -266,41 +268,22 @@ class RankedIndex:
 
         return self._moments.reading(ask)
 
-    def top_batch(
+    def best(
         self,
-        batch: pa.RecordBatch,
+        events: pa.RecordBatch | Sequence[Event],
+        ids: pa.Array[Any],
         k: int,
         mode: str = EXACT,
         *,
-        identities: pa.Array[Any] | None = None,
         factors: Mapping[str, float] | None = None,
-    ) -> pa.RecordBatch:
-        """List the best k for each event of a batch: (event_id, subscription_id, score, rank) out.
-
-        Ranks count from 1; `score` is what the subscription is ranked by. `identities` stand for the ids.
-        """
-        return self._top_many(batches.ArrowEvents(batch, identities), k, mode, factors)
-
-    def top_events(
-        self,
-        events: Sequence[Event],
-        k: int,
-        mode: str = EXACT,
-        *,
-        identities: pa.Array[Any] | None = None,
-        factors: Mapping[str, float] | None = None,
-    ) -> pa.RecordBatch:
-        """List the best k for each of some events; `identities` stand for their ids."""
-        return self._top_many(batches.EventList(events, identities), k, mode, factors)
-
-    def _top_many(
-        self, asked: batches.EventBatch, k: int, mode: str, factors: Mapping[str, float] | None
-    ) -> pa.RecordBatch:
+    ) -> Portion:
+        """List the best k for each of some events, which are told of by their `ids`."""
         check_asked(k, mode, factors)
+        asked = Asked(events, ids)
         if mode == RELAXED:
-            return batches.ranking(asked, *self.clauses.top_many(asked, k, factors=factors))
+            return self.clauses.top_many(asked, k, factors=factors)
 
-        def ask() -> pa.RecordBatch:
+        def ask() -> Portion:
             state = self._state
             with state.naming():
                 if state.by_event:
@@ -309,14 +292,28 @@ class RankedIndex:
                 else:
                     found = batches.first(asked, state.content, state.keys, k)
                     values = state.scores[found.rows]
-            return batches.ranking(asked, found.events, state.rows.to_arrow(found.rows), values)
+            return Portion.of(found.events, state.rows.to_arrow(found.rows), values)
 
         return self._moments.reading(ask)
 
-    def _values(self, asked: batches.EventBatch, found: batches.Rows) -> NDArray[np.float64]:
+    def top_batch(
+        self,
+        events: pa.RecordBatch | Sequence[Event],
+        k: int,
+        mode: str = EXACT,
+        *,
+        identities: pa.Array[Any] | None = None,
+        **more: Any,
+    ) -> pa.RecordBatch:
+        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
+        ids = ids_of(events) if identities is None else identities
+        return self.best(events, ids, k, mode, **more).batch(ids)
+
+    def _values(self, asked: Asked, found: batches.Rows) -> NDArray[np.float64]:
         """Compute the scores of matches that depend on the event."""
         state = self._state
-        return state.by_event.values(found.rows, state.scores, asked.terms(state.reader)[:, found.events])
+        terms = state.reader.many(asked.events)[:, found.events]
+        return state.by_event.values(found.rows, state.scores, terms)
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not, clause by clause."""

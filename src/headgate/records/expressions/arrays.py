@@ -290,7 +290,7 @@ FUNCTIONS = {
     "size": Function(_size, 1, 1),
     "element_at": Function(_taken(first=1, strict=True), 2, 2),
     "get": Function(_taken(first=0, strict=False), 2, 2),
-    "array": Function(_array, 1, MANY),
+    "array": Function(_array, 0, MANY),
     "array_contains": Function(_contains, 2, 2, wrong=_no_null),
     "arrays_overlap": Function(_overlap, 2, 2),
     "array_max": Function(_extreme(max), 1, 1),

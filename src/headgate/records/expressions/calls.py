@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headgate.core.likeliest import likeliest
 from headgate.records.expressions import types
 from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS, REFUSED
 from headgate.records.expressions.model import Cast, Node
-from headgate.records.expressions.tokens import Tokens
+from headgate.records.expressions.reader import Reader
+from headgate.records.language.tokens import END, NUMBER, QUOTED, RAW, STRING, is_word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TYPES = {
     "int": types.INT,
@@ -26,9 +32,12 @@ _CONVERTING = {name: _TYPES[name] for name in ("int", "bigint", "double", "strin
     "decimal": types.decimal(10, 0),
 }
 """Functions that are casts: `int(a)`."""
+_TRIMS = {"both": "trim", "leading": "ltrim", "trailing": "rtrim"}
+_OPERANDS = {NUMBER, STRING, RAW, QUOTED, "("}
+_OPERATORS = {"and", "or", "is", "in", "not", "like", "ilike", "rlike", "regexp", "between", "div"}
 
 
-class Calls(Tokens):
+class Calls(Reader):
     """Reads calls."""
 
     def call(self, word: str) -> Node:
@@ -39,72 +48,90 @@ class Calls(Tokens):
             child = self.item()
             self.expect("as", "CAST takes a type: write cast(a AS INT)")
             to = self.type()
-            self.expect(")", "a parenthesis is missing before this")
+            self.close()
             return Cast(child, to)
         if word == "extract":
             return self.extract(begin)
         if word == "present" and self.settings.told:
             return self.present(begin)
         if word in REFUSED:
-            self.wrong(f"{word} is not part of the filter language: {REFUSED[word]}", begin)
-        if word == "trim" and self.word() in {"both", "leading", "trailing"}:
+            self.refuse(f"{word} is not part of the filter language: {REFUSED[word]}", begin)
+        if self.keys[self.at] in {"select", "with"}:
+            self.refuse("a subquery is not part of the filter language")
+        if word == "trim" and self.keys[self.at] in _TRIMS:
             return self.trim()
-        if self.word() == "distinct":
-            self.refuse("DISTINCT is not part of the filter language")
-        arguments = [] if self.take(")") else self.arguments(word)
+        self.quantifier()
+        special = _ARGUMENTS.get(word)
+        arguments = self.items() if special is None else special(self)
         if word in _CONVERTING and len(arguments) == 1:
             return Cast(arguments[0], _CONVERTING[word])
         return self.named(word, arguments, begin)
 
-    def arguments(self, word: str) -> list[Node]:
-        """Read arguments, also those of `position(a IN b)` and `substring(a FROM 1 FOR 2)`."""
-        if word == "position":
-            first = self.sum()
-            if self.take("in"):
-                second = self.sum()
-                self.expect(")", "a parenthesis is missing before this")
-                return [first, second]
-            rest = self.items(")", "") if self.take(",") else []
-            if not rest:
-                self.expect(")", "a comma is missing before this")
-            return [first, *rest]
-        first = self.item()
-        if word in {"substring", "substr"} and self.take("from"):
-            found = [first, self.sum()]
-            if self.take("for"):
-                found.append(self.sum())
-        elif word == "trim" and self.take("from"):
-            found = [first, self.sum()]
-        else:
-            return [
-                first,
-                *(self.items(")", "a value is missing after this comma") if self.take(",") else self.end()),
-            ]
-        self.expect(")", "a parenthesis is missing before this")
+    def quantifier(self) -> None:
+        """Step over ALL before the first argument, which changes nothing; alone it is a name."""
+        key, following = self.keys[self.at], self.keys[self.at + 1]
+        if key == "distinct":
+            self.refuse("DISTINCT is not part of the filter language")
+        if key == "all" and (following in _OPERANDS or (is_word(following) and following not in _OPERATORS)):
+            self.at += 1
+
+    def position(self) -> list[Node]:
+        """Read the arguments of `position(a IN b)` and `position(a, b)`."""
+        first = self.expression(5)
+        if self.take("in"):
+            second = self.expression(5)
+            self.close()
+            return [first, second]
+        return [first, *self.rest()]
+
+    def substring(self) -> list[Node]:
+        """Read the arguments of `substring(a FROM 1 FOR 2)` and `substring(a, 1, 2)`."""
+        if self.take(")"):
+            return []
+        found = [self.item()]
+        if not self.take("from"):
+            return [*found, *self.rest()]
+        found.append(self.expression(5))
+        if self.take("for"):
+            found.append(self.expression(5))
+        self.close()
         return found
 
-    def end(self) -> list[Node]:
-        """Step over the end of arguments."""
-        self.expect(")", "a comma or a parenthesis is missing before this")
+    def trimmed(self) -> list[Node]:
+        """Read the arguments of `trim('x' FROM a)` and `trim('x', a)`."""
+        if self.take(")"):
+            return []
+        first = self.item()
+        if not self.take("from"):
+            return [first, *self.rest()]
+        found = self.expression(5)
+        self.close()
+        return [first, found]
+
+    def rest(self) -> list[Node]:
+        """Read the arguments behind the first."""
+        if self.take(","):
+            return self.items("a value is missing after this comma")
+        self.close()
         return []
 
     def trim(self) -> Node:
         """Read `trim(BOTH 'x' FROM a)`."""
-        name = {"both": "trim", "leading": "ltrim", "trailing": "rtrim"}[self.word()]
+        name = _TRIMS[self.keys[self.at]]
         self.at += 1
-        letters = [] if self.word() == "from" else [self.sum()]
+        letters = [] if self.keys[self.at] == "from" else [self.expression(5)]
         self.expect("from", "FROM is missing before this")
-        found = self.sum()
-        self.expect(")", "a parenthesis is missing before this")
+        found = self.expression(5)
+        self.close()
         return self.make(name, *letters, found)
 
     def extract(self, begin: int) -> Node:
         """Read `extract(YEAR FROM a)`."""
-        word = self.word()
-        self.at += 1
+        word = self.keys[self.at]
+        self.at += word != END
         self.expect("from", "extract takes a part of a moment: write extract(YEAR FROM a)")
-        found = self.sum()
-        self.expect(")", "a parenthesis is missing before this")
+        found = self.expression(5)
+        self.close()
         return self.named({"doy": "dayofyear", "week": "weekofyear"}.get(word, word), [found], begin)
 
     def named(self, word: str, arguments: list[Node], begin: int) -> Node:
@@ -113,23 +140,25 @@ class Calls(Tokens):
         wanted = FUNCTIONS.get(name) or (OPERATORS.get(name) if word in ALIASES else None)
         if wanted is None:
             meant = likeliest(word, (*FUNCTIONS, *ALIASES))
-            self.wrong(f"there is no function {word}" + (f" (did you mean {meant}?)" if meant else ""), begin)
+            self.refuse(
+                f"there is no function {word}" + (f" (did you mean {meant}?)" if meant else ""), begin
+            )
         if not wanted.least <= len(arguments) <= wanted.most:
-            self.wrong(f"{word} takes {wanted.takes}", begin)
+            self.refuse(f"{word} takes {wanted.takes}", begin)
         wrong = wanted.check(arguments)
         if wrong:
-            self.wrong(f"{word}: {wrong}", begin)
+            self.refuse(f"{word}: {wrong}", begin)
         return self.make(name, *arguments)
 
     def type(self) -> types.Type:
         """Read the name of a type."""
-        word = self.word()
+        word = self.keys[self.at]
         if word in _DECIMALS:
             self.at += 1
             return self.decimal()
         if word not in _TYPES:
             known = ", ".join(each.upper() for each in _TYPES if each not in {"integer", "long"})
-            self.wrong(f"a cast goes to {known} or DECIMAL(10, 2)", self.at)
+            self.refuse(f"a cast goes to {known} or DECIMAL(10, 2)", self.at)
         self.at += 1
         return _TYPES[word]
 
@@ -137,13 +166,22 @@ class Calls(Tokens):
         """Read the digits of a decimal type."""
         if not self.take("("):
             return types.decimal(10, 0)
-        digits = [self.written()]
-        self.at += 1
+        digits = [self.texts[self.at]]
+        self.at += digits[0] != ""
         if self.take(","):
-            digits.append(self.written())
-            self.at += 1
-        self.expect(")", "a parenthesis is missing before this")
+            digits.append(self.texts[self.at])
+            self.at += digits[1] != ""
+        self.close()
         precision, scale = ([int(each) for each in digits if each.isdigit() and len(each) < 3] + [0])[:2]
         if len(digits) > 2 or not 0 < precision <= types.MAX_PRECISION or scale > precision:
-            self.wrong("a decimal has at most 38 digits: write DECIMAL(10, 2)", self.at - 1)
+            self.refuse("a decimal has at most 38 digits: write DECIMAL(10, 2)", self.at - 1)
         return types.decimal(precision, scale)
+
+
+_ARGUMENTS: dict[str, Callable[[Calls], list[Node]]] = {
+    "position": Calls.position,
+    "substring": Calls.substring,
+    "substr": Calls.substring,
+    "trim": Calls.trimmed,
+}
+"""Functions whose arguments may have words between them."""

@@ -24,8 +24,6 @@ MAX_NODES = 512
 """Parts of one expression: more are refused."""
 MAX_DEPTH = 64
 """Parts within parts."""
-MAX_NESTING = 32
-"""Parentheses within parentheses, in a text that has expressions."""
 MAX_LAMBDAS = 3
 """Functions of elements within each other."""
 
@@ -36,6 +34,13 @@ class Value:
 
     literal: Literal
     wide: bool = False
+
+
+@dataclass(frozen=True)
+class Narrow(Value):
+    """A number of a type that only attributes are compared with, such as 5S: no expression has one."""
+
+    start: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

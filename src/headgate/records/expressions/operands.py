@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import re
 
-from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import ParseError
-from sqlglot.tokenizer_core import TokenType
-
 from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.values import PRESENT, fold, part_of
 from headgate.records.expressions import types
@@ -20,102 +15,161 @@ from headgate.records.expressions.model import (
     Cast,
     Lambda,
     Name,
+    Narrow,
     Node,
     Value,
     Variable,
 )
 from headgate.records.expressions.printing import INTERVALS
-from headgate.records.language.literals import literal_of
-from headgate.records.language.model import Literal, LiteralType
-from headgate.records.language.refusal import MAX_LIST, MAX_NAME_PARTS
+from headgate.records.expressions.reader import NO_OPERAND, NO_VALUE, SIGNS
+from headgate.records.language.limits import MAX_LIST, MAX_NAME_PARTS
+from headgate.records.language.literals import LiteralError, moment_of, number_of, string_of, suffix_of
+from headgate.records.language.model import NULL, Literal, LiteralType
+from headgate.records.language.tokens import END, NUMBER, QUOTED, STRING, STRINGS, is_word
 
-_DIALECT = Spark()
 _RESERVED = frozenset(
     re.findall(
         r"\w+",
-        """and any array as between case cast cross distinct else end escape except exists false for from
-        full having ilike in inner intersect interval is join lateral like minus not null on or order
-        outer regexp rlike select then true union using values when where with""",
+        """and any array as between case cross distinct else escape except false for from having ilike in
+        inner intersect interval is join lateral like minus not null on or outer regexp rlike select then true
+        union using values when where with""",
     )
 )
 """Words that are no names without backticks."""
-_NO_FUNCTIONS = _RESERVED - {"array", "cast", "exists", "regexp", "rlike"}
+_CALLED = {"array", "exists", "regexp", "rlike"}
+"""Those of them, and others, that are functions before a parenthesis."""
+_INFIX = frozenset({"and", "or", "is", "in", "like", "ilike", "rlike", "regexp", "between", "escape"})
+_CONSTANTS = {
+    "true": Literal(LiteralType.BOOL, True),
+    "false": Literal(LiteralType.BOOL, False),
+    "null": NULL,
+}
+_MOMENTS = {
+    "date": LiteralType.DATE,
+    "timestamp": LiteralType.TIMESTAMP,
+    "timestamp_ltz": LiteralType.TIMESTAMP,
+}
+_OTHER_MOMENTS = {"timestamp_ntz", "timestamptz", "timestampltz", "datetime", "time"}
+_OTHER_TEXTS = {"n": "N'…'", "x": "a hexadecimal literal", "b": "a binary literal"}
+_HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
+_EXPONENT = re.compile(r"[0-9]+e")
 _BARE_FUNCTIONS = {"current_date", "current_timestamp", "current_user", "session_user", "localtimestamp"}
 """What Spark takes for functions without parentheses."""
-_MOMENT_WORDS = {"date", "timestamp", "timestamp_ltz"}
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 _LONGEST_INTERVAL = 10**17
 """Microseconds: three thousand years."""
+_PARTS = {"[", ".", "::"}
 
 
 class Operands(Calls):
     """Reads what stands between operators."""
 
-    def postfix(self) -> Node:
+    def operand(self) -> Node:
         """Read a value, and what is taken out of it."""
-        found = self.primary()
-        while True:
+        return self.postfix(self.primary())
+
+    def postfix(self, found: Node) -> Node:
+        """Read what is taken out of a value."""
+        while self.keys[self.at] in _PARTS:
             if self.take("["):
                 self.deeper()
-                place = self.sum()
+                element = self.expression(5)
                 self.depth -= 1
                 self.expect("]", "a bracket is still open: write a[0]")
-                found = self.make("element", found, place)
-            elif self.kind() is TokenType.DOT and not isinstance(found, Name):
-                self.at += 1
-                field = Value(Literal(LiteralType.STRING, fold(self.part())))
-                found = self.make("field", found, field)
-            elif self.kind() is TokenType.DCOLON and self.written() == "::":
+                found = self.make("element", found, element)
+            elif self.take("."):
+                found = self.make("field", found, Value(Literal(LiteralType.STRING, fold(self.part()))))
+            else:
                 self.at += 1
                 found = Cast(found, self.type())
-            else:
-                return found
+        return found
 
     def primary(self) -> Node:
         """Read a literal, a name, a call, CASE, CAST or parentheses."""
-        kind, word = self.kind(), self.word()
-        if kind is None:
-            self.refuse(
-                "a value or a condition is missing after this" if self.at else "there is no expression"
-            )
-        if kind is TokenType.L_PAREN:
+        at, key = self.at, self.keys[self.at]
+        if key == NUMBER:
+            return self.number(at)
+        if key in STRINGS:
             self.at += 1
-            if self.word() in {"select", "with"}:
-                self.refuse("a subquery is not part of the filter language")
+            if self.keys[self.at] in STRINGS:
+                self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
+            return self.placed(Value(Literal(LiteralType.STRING, self.string(at))), at)
+        if key == "(":
+            self.at += 1
             self.deeper()
-            found = self.disjunction()
+            found = self.expression()
+            self.close()
             self.depth -= 1
-            self.expect(")", "a parenthesis is still open: close it here, or write AND or OR before this")
-            self.bare.discard(id(found))
             return found
-        if kind in {TokenType.NUMBER, TokenType.STRING, TokenType.RAW_STRING, TokenType.DASH}:
-            return self.literal()
-        if word in {"true", "false", "null"}:
-            return self.literal()
-        if word in _MOMENT_WORDS and self.kind(1) in {TokenType.STRING, TokenType.RAW_STRING}:
-            return self.literal()
-        if word == "case":
-            return self.case()
-        if word and self.kind(1) is TokenType.L_PAREN and word not in _NO_FUNCTIONS:
-            return self.call(word)
-        if kind is TokenType.IDENTIFIER or (word and word not in _RESERVED):
+        if key == QUOTED:
             return self.name()
-        if kind is TokenType.COLON and self.word(1) == "event_time":
+        if is_word(key):
+            return self.word(key, at)
+        return self.no_operand(key)
+
+    def word(self, key: str, at: int) -> Node:
+        """Read what begins with a word."""
+        following = self.keys[at + 1]
+        if key in _CONSTANTS:
+            self.at += 1
+            return self.placed(Value(_CONSTANTS[key]), at)
+        if key == "case":
+            return self.case()
+        if following in STRINGS:
+            return self.moment(key)
+        if following == "(" and (key in _CALLED or key not in _RESERVED):
+            return self.placed(self.call(key), at)
+        if key not in _RESERVED:
+            return self.name()
+        return self.reserved(key)
+
+    def no_operand(self, key: str) -> Node:
+        """Refuse a sign, or the end, where a value is expected."""
+        if key == ":" and self.keys[self.at + 1] == "event_time":
             return self.event_time()
-        if word == "interval":
-            self.wrong(
-                "INTERVAL is not part of the filter language; date_add and add_months are, and only "
-                ":event_time takes one",
-                self.at,
+        if key == END:
+            if self.at and self.keys[self.at - 1] == "(":
+                self.refuse("a parenthesis is still open at the end")
+            self.refuse(
+                NO_VALUE if self.at else "the filter holds no expression: write TRUE to match every event",
+                self.at - 1,
             )
-        if word:
-            self.refuse(f"{self.written().upper()} cannot stand here; an attribute of that name is `{word}`")
-        return self.refuse(f"{self.written()!r} is not part of the filter language here")
+        if key == "." and self.keys[self.at + 1] == NUMBER:
+            self.refuse("a number is cut in two by a blank or a comment")
+        if key == ",":
+            self.refuse("a literal is missing before this comma")
+        if key == ")" and not self.depth:
+            self.misplaced()
+        if key in SIGNS or key in {")", "]"}:
+            self.refuse(NO_OPERAND)
+        return self.refuse_sign()
+
+    def reserved(self, key: str) -> Node:
+        """Refuse a word that is no name."""
+        written = self.texts[self.at]
+        if key in _INFIX:
+            name = "" if key in {"and", "or"} else f"; an attribute of that name is `{written}`"
+            self.refuse(f"nothing stands before {written}{name}")
+        if key == "interval":
+            self.refuse(
+                "INTERVAL is not part of the filter language; date_add and add_months are, and only "
+                ":event_time takes one"
+            )
+        if key in {"select", "with"} and self.at and self.keys[self.at - 1] == "(":
+            self.refuse("a subquery is not part of the filter language")
+        if key == "select":
+            self.refuse_query()
+        if key == "array":
+            self.refuse(
+                f"types are not part of the filter language; an attribute of that name is `{written}`"
+            )
+        meant = f"an attribute of that name is `{written}`"
+        return self.refuse(f"{written.upper()} is not part of the filter language here; {meant}")
 
     def event_time(self) -> Node:
         """Read `:event_time`: the time of the event, else its attribute `time`, as a timestamp."""
         if self.settings.spelled((TIME,)) != (TIME,):
-            self.wrong(":event_time is not known where case or dots are part of names: leave it out", self.at)
+            self.refuse(":event_time is not known where case or dots are part of names: leave it out")
         self.at += 2
         given = Name(EVENT_TIME), Name((TIME,), (TIME,))
         return self.make(TIME_CALL, *(Cast(each, types.TIMESTAMP) for each in given))
@@ -124,14 +178,14 @@ class Operands(Calls):
         """Read what follows INTERVAL: microseconds, which a minus makes negative."""
         begin = self.at
         self.at += 1
-        literal = self.primary() if self.kind() in {TokenType.NUMBER, TokenType.STRING} else None
+        literal = self.primary() if self.keys[self.at] in {NUMBER, STRING} else None
         count = literal.literal.value if isinstance(literal, Value) else None
-        unit = self.word().removesuffix("s")
+        unit = self.keys[self.at].removesuffix("s")
         if isinstance(count, str) and _WHOLE.fullmatch(count):
             count = int(count)
         size = INTERVALS.get(unit, 0)
         if type(count) is not int or not size or abs(count) > _LONGEST_INTERVAL // size:
-            self.wrong(
+            self.refuse(
                 "INTERVAL takes a whole number of days, hours, minutes or seconds, as in INTERVAL 1 DAY; for "
                 "months there is add_months",
                 begin,
@@ -140,107 +194,146 @@ class Operands(Calls):
         micros = count * size
         return Value(Literal(LiteralType.INT, -micros if sign == "-" else micros), wide=True)
 
-    def literal(self) -> Node:
-        """Read a literal; sqlglot knows the forms of numbers and moments."""
-        begin = self.at
-        if self.kind() is TokenType.DASH or self.word() in _MOMENT_WORDS:
-            self.at += 1
-        number = self.kind() is TokenType.NUMBER
-        string = self.kind() in {TokenType.STRING, TokenType.RAW_STRING}
-        self.at += 1
-        suffix = ""
-        # The tokenizer splits 5L into 5, :: and L, all three at one place.
-        if number and self.kind() is TokenType.DCOLON and self.written() != "::":
-            suffix = self.tokens[self.at + 1].text.upper()
-            self.at += 2
-        if string and self.kind() in {TokenType.STRING, TokenType.RAW_STRING}:
-            self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
+    def number(self, at: int, *, negative: bool = False) -> Value:
+        """Read a number."""
+        written = self.texts[at]
+        self.at = at + 1
         try:
-            trees = _DIALECT.parser().parse_into(exp.Condition, self.tokens[begin : self.at], self.text)
-        except (ParseError, ArithmeticError):
-            self.refuse("this is not a literal", begin)
-        assert trees[0] is not None
-        found = literal_of(trees[0], self.text)
-        if suffix in {"S", "Y", "F"}:
-            self.wrong(f"a number in an expression has no suffix {suffix}: write it without", begin)
-        return Value(found, wide=suffix == "L")
+            literal = number_of(written, negative=negative)
+        except LiteralError as error:
+            self.refuse(str(error), at)
+        last = written[-1]
+        if last.isdigit() or last == ".":
+            found = Value(literal)
+        else:
+            suffix = suffix_of(written)
+            narrow = suffix in {"S", "Y", "F"}
+            found = Narrow(literal, start=self.start(at)) if narrow else Value(literal, wide=suffix == "L")
+        self.places[id(found)] = found, at
+        return found
+
+    def string(self, at: int) -> str:
+        """Read the text of a token in quotes."""
+        try:
+            return string_of(self.texts[at])
+        except LiteralError as error:
+            self.refuse(str(error), at)
+
+    def moment(self, key: str) -> Node:
+        """Read a word before a text: DATE or TIMESTAMP."""
+        at = self.at
+        if key in _MOMENTS:
+            self.at += 2
+            if self.keys[self.at] in STRINGS:
+                self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
+            try:
+                return self.placed(Value(moment_of(self.string(at + 1), _MOMENTS[key])), at + 1)
+            except LiteralError as error:
+                self.refuse(str(error), at + 1)
+        written = self.texts[at]
+        if key in _OTHER_MOMENTS:
+            self.refuse(f"{written} is not part of the filter language: write TIMESTAMP '…'")
+        if key in _OTHER_TEXTS and self.start(at + 1) == self.start(at) + len(written):
+            self.refuse(f"{_OTHER_TEXTS[key]} is not part of the filter language: write '…'")
+        return self.reserved(key) if key in _RESERVED else self.name()
 
     def part(self) -> str:
         """Read one part of a dotted name."""
-        kind = self.kind()
-        if kind is TokenType.IDENTIFIER:
-            name = self.tokens[self.at].text
-        elif self.word():
-            name = self.written()
-        else:
-            self.refuse("a name is expected after this dot")
+        at, key = self.at, self.keys[self.at]
+        written = self.texts[at]
+        if key == QUOTED:
+            self.at += 1
+            return written[1:-1].replace("``", "`")
+        if not is_word(key):
+            cut_number = key == NUMBER and self.texts[at - 1] == "."
+            self.refuse(
+                "a number is cut in two by a blank or a comment"
+                if cut_number
+                else "a name is missing after this dot",
+                at - 1,
+            )
+        if not written.isascii():
+            self.refuse(f"the name {written} needs backticks: `{written}`")
+        if "0" <= key[0] <= "9":
+            if _HEXADECIMAL.fullmatch(key):
+                self.refuse("a hexadecimal literal is not part of the filter language: write '…'")
+            if _EXPONENT.fullmatch(key):
+                self.refuse(f"{written} is not a number")
         self.at += 1
-        return name
+        return written
 
     def name(self) -> Node:
         """Read a dotted name: of an attribute, or of a variable and a field in it."""
-        begin, quoted = self.at, self.kind() is TokenType.IDENTIFIER
-        parts = [self.part()]
-        variable = fold(parts[0]) in self.variables
-        if not quoted and not variable and parts[0].lower() in _BARE_FUNCTIONS:
-            self.wrong(f"{parts[0]} is not part of the filter language: {REFUSED[parts[0].lower()]}", begin)
-        while not variable and self.kind() is TokenType.DOT:
+        begin = self.at
+        first = self.part()
+        if self.variables and fold(first) in self.variables:
+            return self.placed(Variable(fold(first)), begin)
+        if self.keys[begin] in _BARE_FUNCTIONS:
+            self.refuse(f"{first} is not part of the filter language: {REFUSED[first.lower()]}", begin)
+        if self.keys[begin] == "timestamp" and self.keys[self.at] in {"with", "without"}:
+            word = f"{first} {self.texts[self.at]}"
+            self.refuse(f"{word} is not part of the filter language: write TIMESTAMP '…'", begin)
+        parts = [first]
+        while self.keys[self.at] == ".":
             self.at += 1
             parts.append(self.part())
             if len(parts) > MAX_NAME_PARTS:
                 self.refuse(f"the name has more than {MAX_NAME_PARTS} parts")
-        if variable:
-            return Variable(fold(parts[0]))
         spelled = self.settings.spelled(tuple(parts))
-        return Name(tuple(map(part_of, spelled)), spelled)
+        found = Name(tuple(map(part_of, spelled)), spelled)
+        self.places[id(found)] = found, begin
+        return found
 
     def present(self, begin: int) -> Node:
         """Read what `present` is asked about: an attribute, by its name."""
-        if not (self.kind() is TokenType.IDENTIFIER or (self.word() and self.word() not in _RESERVED)):
-            self.wrong("present takes one attribute", begin)
+        if not self.name_next() or self.keys[self.at] in _RESERVED:
+            self.refuse("present takes one attribute", begin)
         found = self.name()
         if not self.take(")") or not isinstance(found, Name):
-            self.wrong("present takes one attribute", begin)
+            self.refuse("present takes one attribute", begin)
         return Name((PRESENT, *found.path), (PRESENT, *found.spelled))
 
-    def items(self, end: str, why: str, *, functions: bool = True) -> list[Node]:
-        """Read values between commas, and the sign that ends them."""
-        if self.take(end):
-            self.refuse(why, self.at - 1)
+    def items(self, why: str = "", *, functions: bool = True) -> list[Node]:
+        """Read values between commas, and the parenthesis that ends them; `why` there must be a value."""
+        if self.take(")"):
+            if why:
+                self.refuse(why, self.at - 1)
+            return []
         found = [self.item(functions=functions)]
         while self.take(","):
             if len(found) >= MAX_LIST:
-                self.refuse(f"the list is longer than {MAX_LIST:,}")
+                self.refuse(f"the list is longer than {MAX_LIST:,}", self.at - 1)
+            if self.keys[self.at] == ")":
+                self.refuse("a literal is missing after this comma", self.at - 1)
+            if self.keys[self.at] == "all" and (
+                is_word(self.keys[self.at + 1]) or self.keys[self.at + 1] == NUMBER
+            ):
+                self.refuse("ALL may stand before the first argument only; `all` is an attribute")
             found.append(self.item(functions=functions))
-        self.expect(end, f"a comma or {end} is missing before this")
+        self.close()
         return found
 
     def item(self, *, functions: bool = False) -> Node:
         """Read one argument: an expression, or a function of an element."""
-        if (
-            functions
-            and self.kind(1) is TokenType.ARROW
-            and (self.word() or self.kind() is TokenType.IDENTIFIER)
-        ):
+        if functions and self.keys[self.at + 1] == "->" and self.name_next():
             variable = fold(self.part())
             self.at += 1
             self.variables.append(variable)
             if len(self.variables) > MAX_LAMBDAS:
-                self.wrong(f"functions of elements nest deeper than {MAX_LAMBDAS}", self.at)
-            body = self.disjunction()
+                self.refuse(f"functions of elements nest deeper than {MAX_LAMBDAS}")
+            body = self.expression()
             self.variables.pop()
             return Lambda(variable, body)
         self.deeper()
-        found = self.disjunction()
+        found = self.expression()
         self.depth -= 1
-        self.bare.discard(id(found))
         return found
 
     def case(self) -> Node:
         """Read CASE; `CASE a WHEN 1` is `CASE WHEN a = 1`."""
         begin = self.at
         self.at += 1
-        subject = None if self.word() == "when" else self.item()
+        subject = None if self.keys[self.at] == "when" else self.item()
         parts: list[Node] = []
         while self.take("when"):
             when = self.item()
@@ -250,5 +343,7 @@ class Operands(Calls):
             self.refuse("CASE takes WHEN … THEN …", begin)
         if self.take("else"):
             parts.append(self.item())
+        if self.keys[self.at] == END:
+            self.refuse("CASE is still open at the end: write END")
         self.expect("end", "END is missing before this")
-        return self.make("case", *parts)
+        return self.placed(self.make("case", *parts), begin)

@@ -1,58 +1,57 @@
-"""Expression text to the tree, by recursive descent over sqlglot's tokens.
+"""Expression text to the tree: operators, by how tightly they bind, over the tokens of `language/tokens.py`.
 
-sqlglot's own parser turns functions into others of its own, and orders some operators in another way than
-Spark does. So expressions are read here, in the order of Spark's grammar; where that order surprises (a
-comparison of a comparison), parentheses are asked for. `printing` must write what is read here.
+The order is that of Spark's grammar; where that order surprises (a comparison of a comparison), parentheses
+are asked for. `printing` must write what is read here.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from sqlglot.dialects.spark import Spark
-from sqlglot.errors import TokenError
-from sqlglot.tokenizer_core import TokenType
-
 from headgate.core.event import TIME
-from headgate.core.text.words import one_word
 from headgate.errors import FilterError
 from headgate.records.expressions.functions import OPERATORS
 from headgate.records.expressions.model import (
-    MAX_DEPTH,
-    MAX_NESTING,
+    MAX_DEPTH as MAX_PARTS_DEEP,
+)
+from headgate.records.expressions.model import (
     MAX_NODES,
     SHIFT_CALL,
     TIME_CALL,
     Call,
-    Name,
+    Narrow,
     Node,
     Value,
     children,
 )
 from headgate.records.expressions.operands import Operands
+from headgate.records.expressions.reader import NO_VALUE
+from headgate.records.language.limits import MAX_CLAUSES, MAX_DEPTH
 from headgate.records.language.model import Literal, LiteralType
-from headgate.records.language.refusal import MAX_CLAUSES, check_gaps, check_text
+from headgate.records.language.tokens import END, NUMBER, STRINGS, cut, is_word, starts
 from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from headgate.records.names import NameSettings
 
-_DIALECT = Spark()
-_SIGNS = {
-    TokenType.EQ: "=",
-    TokenType.NEQ: "!=",
-    TokenType.LT: "<",
-    TokenType.LTE: "<=",
-    TokenType.GT: ">",
-    TokenType.GTE: ">=",
-    TokenType.NULLSAFE_EQ: "<=>",
+OR, AND, NOT, ASKED, COMPARED, ADDED, TIMES = 1, 2, 3, 4, 5, 6, 7
+"""How tightly operators bind, the loosest first."""
+_POWERS = {
+    "or": OR,
+    "and": AND,
+    **dict.fromkeys(("not", "!", "between", "in", "like", "ilike", "rlike", "regexp", "is"), ASKED),
+    **dict.fromkeys(("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARED),
+    **dict.fromkeys(("+", "-", "||"), ADDED),
+    **dict.fromkeys(("*", "/", "%", "div"), TIMES),
 }
-_ADDING = {TokenType.PLUS: "+", TokenType.DASH: "-", TokenType.DPIPE: "||"}
-_TIMES = {TokenType.STAR: "*", TokenType.SLASH: "/", TokenType.MOD: "%", TokenType.DIV: "div"}
+_NAMES = {"==": "=", "<>": "!=", "regexp": "rlike"}
+"""Operators that are other names."""
+_NEGATABLE = {"between", "in", "like", "ilike", "rlike", "regexp"}
 _TRUTHS = {"true": True, "false": False}
+_NOTS = {"not", "!"}
+_PREFIXES = _NOTS | {"-", "+"}
+_BARE = "put parentheses around this comparison: it is an operand of another operator"
+_TWO = "put parentheses around one of two comparisons"
 
 
 def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
@@ -65,188 +64,185 @@ def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
     ...
     headgate.errors.FilterError: there is no function trimm (did you mean trim?), at character 1: ⟪trimm(a)
     """
-    check_text(text)
-    try:
-        tokens = _DIALECT.tokenize(text)
-    except TokenError:
-        raise FilterError("a quote or a comment is still open at the end", text, len(text)) from None
-    check_gaps(tokens, text)
-    return Parser(text, tokens, settings).whole()
+    return Parser(text, settings).whole()
 
 
 class Parser(Operands):
-    """Reads operators and conditions; a method for each level of the grammar."""
+    """Reads operators and conditions."""
 
     def whole(self) -> Node:
         """Read all tokens."""
-        if not self.tokens:
-            raise FilterError("there is no expression", self.text, None)
-        found = self.disjunction()
-        if self.at < len(self.tokens):
-            self.refuse(f"{self.written()!r} cannot stand here")
+        if self.keys[0] == END:
+            raise FilterError(
+                "the filter holds no expression: write TRUE to match every event", self.text, None
+            )
+        found = self.expression()
+        if self.keys[self.at] != END:
+            self.misplaced()
         return found
 
-    # Levels of the grammar, the loosest first
+    def expression(self, floor: int = 0) -> Node:
+        """Read operands, and operators that bind tighter than `floor`."""
+        keys, begin = self.keys, self.at
+        left = self.prefix(floor)
+        # How tightly the comparison binds that it is, without parentheses: such is no operand.
+        bare = 0
+        while True:
+            at = self.at
+            key = keys[at]
+            power = _POWERS.get(key, 0)
+            if power <= floor:
+                return left
+            if power <= AND:
+                left, bare = self.joined(key, left, power), 0
+                continue
+            if bare and not (key in _NOTS and keys[at + 1] not in _NEGATABLE):
+                self.refuse(_TWO, at) if bare == power == COMPARED else self.refuse(_BARE, begin)
+            self.at += 1
+            if power == COMPARED:
+                left, bare = Call(_NAMES.get(key, key), (left, self.expression(COMPARED))), COMPARED
+            elif power == ASKED:
+                left, bare = self.asked(key, left, begin), ASKED
+            elif keys[self.at] == "interval" and key != "||" and _is_time(left):
+                left = self.make(SHIFT_CALL, left, self.interval(key))
+            else:
+                left = Call(key, (left, self.expression(power)))
 
-    def disjunction(self) -> Node:
-        """Read `a OR b OR …`."""
-        return self.joined("or", lambda: self.joined("and", self.negation))
-
-    def joined(self, sign: str, part: Callable[[], Node]) -> Node:
-        """Read parts with a word between them."""
-        found = [part()]
-        while self.word() == sign:
+    def joined(self, key: str, left: Node, power: int) -> Node:
+        """Read parts with AND or OR between them."""
+        parts = [left]
+        while self.keys[self.at] == key:
             self.at += 1
             self.clauses += 1
             if self.clauses >= MAX_CLAUSES:
-                self.refuse(f"the filter has more than {MAX_CLAUSES:,} clauses")
-            found.append(part())
-        return found[0] if len(found) == 1 else self.make(sign, *found, bare=True)
+                self.refuse(f"the filter has more than {MAX_CLAUSES:,} clauses", self.at - 1)
+            parts.append(self.expression(power))
+        return Call(key, tuple(parts))
 
-    def negation(self) -> Node:
-        """Read `NOT a`."""
-        signs = 0
-        while self.kind() is TokenType.NOT:
-            self.at += 1
-            signs += 1
-            if signs > MAX_NESTING:
-                self.refuse(f"the expression nests deeper than {MAX_NESTING}")
-        found = self.predicate()
+    def prefix(self, floor: int) -> Node:
+        """Read an operand, with NOT or signs before it."""
+        key = self.keys[self.at]
+        if key not in _PREFIXES:
+            return self.operand()
+        if key in _NOTS:
+            if floor >= ASKED:
+                self.refuse("put parentheses around NOT here")
+            signs = self.run(_NOTS)
+            found = self.expression(NOT)
+            name = "not"
+        else:
+            begin = self.at
+            self.run({"-", "+"})
+            signs, name = self.keys[begin : self.at].count("-"), "negative"
+            if self.keys[self.at] == NUMBER and self.keys[self.at - 1] == "-":
+                # A minus that stands before a number belongs to it.
+                found = self.postfix(self.number(self.at, negative=True))
+                signs -= 1
+            elif self.keys[self.at] != NUMBER and "+" in self.keys[begin : self.at]:
+                self.refuse("a plus sign may stand before a number only", self.at - 1)
+            else:
+                found = self.operand()
         for _ in range(signs):
-            found = self.make("not", found, bare=True)
+            found = Call(name, (found,))
         return found
 
-    def predicate(self) -> Node:
-        """Read a value and what is asked of it."""
-        at = self.at
-        left = self.comparison()
-        while True:
-            start = self.at
-            negated = self.kind() is TokenType.NOT and self.written().lower() == "not"
-            word = self.word(1 if negated else 0)
-            if word not in {"between", "in", "like", "ilike", "rlike", "regexp", "is"} or (
-                negated and word == "is"
-            ):
-                return left
-            self.operand(left, at)
-            self.at += 2 if negated else 1
-            found = self.asked(word, left, start)
-            left = self.make("not", found, bare=True) if negated else found
-
-    def asked(self, word: str, left: Node, at: int) -> Node:
-        """Read what follows a word that asks something of a value."""
-        if word == "between":
-            low = self.sum()
-            if self.word() != "and":
-                self.refuse("BETWEEN takes two values: write BETWEEN 1 AND 9")
+    def run(self, signs: set[str]) -> int:
+        """Step over signs, one after another."""
+        begin = self.at
+        while self.keys[self.at] in signs:
             self.at += 1
-            return self.make("between", left, low, self.sum(), bare=True)
-        if word == "in":
-            self.expect("(", "IN takes a list in parentheses")
-            if self.word() in {"select", "with"}:
-                self.refuse("a subquery is not part of the filter language")
-            return self.make(
-                "in", left, *self.items(")", "IN takes at least one value", functions=False), bare=True
-            )
-        if word == "is":
-            return self.is_what(left)
-        name = "rlike" if word == "regexp" else word
-        if name != "rlike" and self.word() in {"any", "all", "some"}:
-            self.refuse(f"{word.upper()} {self.word().upper()} is not part of the filter language")
-        pattern = self.sum()
-        if not _is_text(pattern):
-            self.refuse(f"{word.upper()} takes a pattern in quotes", at + 1)
-        if name != "rlike" and self.take("escape"):
-            escape = self.primary()
-            if not _is_text(escape):
-                self.refuse("ESCAPE takes one character in quotes")
-            return self.checked(name, [left, pattern, escape], at)
-        return self.checked(name, [left, pattern], at)
+            if self.depth + self.at - begin > MAX_DEPTH:
+                self.refuse(f"the filter nests deeper than {MAX_DEPTH}")
+        return self.at - begin
 
-    def checked(self, name: str, parts: list[Node], at: int) -> Node:
-        """Make a comparison with a pattern that is sound."""
-        pattern = parts[1].literal.value if isinstance(parts[1], Value) else ""
-        # A whole word is not looked for by a regular expression.
-        word = name == "rlike" and isinstance(parts[0], Name) and one_word(str(pattern)) is not None
-        wrong = "" if word else OPERATORS[name].check(parts)
-        if wrong:
-            self.wrong(f"{name.upper()}: {wrong}" if name == "rlike" else wrong, at + 1)
-        return self.make(name, *parts, bare=True)
+    def asked(self, key: str, left: Node, begin: int) -> Node:
+        """Read what follows a word that asks something of a value."""
+        at = self.at - 1
+        negated = key in {"not", "!"}
+        if negated:
+            key = self.keys[self.at]
+            if key == END:
+                self.refuse(NO_VALUE, at)
+            if key not in _NEGATABLE or self.keys[at] == "!":
+                self.refuse("NOT stands before IN, LIKE, BETWEEN or a whole expression", at)
+            self.at += 1
+        if self.keys[self.at] == END:
+            self.refuse(NO_VALUE, self.at - 1)
+        if key == "between":
+            found = self.between(left)
+        elif key == "in":
+            found = self.among(left, begin)
+        elif key == "is":
+            found = self.is_what(left)
+        else:
+            found = self.like(key, left)
+        return Call("not", (found,)) if negated else found
+
+    def between(self, left: Node) -> Node:
+        """Read what follows BETWEEN."""
+        low = self.expression(COMPARED)
+        if self.keys[self.at] == END:
+            self.refuse("BETWEEN takes two values: write BETWEEN 1 AND 9", self.at - 1)
+        if not self.take("and"):
+            self.misplaced()
+        return Call("between", (left, low, self.expression(COMPARED)))
+
+    def among(self, left: Node, begin: int) -> Node:
+        """Read what follows IN."""
+        self.expect("(", "IN takes a list in parentheses")
+        if self.keys[self.at] in {"select", "with"}:
+            self.refuse("a subquery is not part of the filter language")
+        if self.keys[self.at] == ")":
+            self.refuse("IN takes at least one literal", begin)
+        return Call("in", (left, *self.items(functions=False)))
 
     def is_what(self, left: Node) -> Node:
         """Read what follows IS."""
+        if self.keys[self.at] == "!":
+            self.refuse("'!' stands before a whole expression only; write IS NOT NULL")
         negated = self.take("not")
-        if self.take("null"):
-            found = self.make("is null", left, bare=True)
-        elif self.take("distinct", "from"):
-            found = self.make("<=>", left, self.sum(), bare=True)
+        key = self.keys[self.at]
+        self.at += 1
+        if key in {"null", "unknown"}:
+            found = Call("is null", (left,))
+        elif key in _TRUTHS:
+            found = Call("<=>", (left, Value(Literal(LiteralType.BOOL, _TRUTHS[key]))))
+        elif key == "distinct" and self.take("from"):
+            found = Call("<=>", (left, self.expression(COMPARED)))
             negated = not negated
-        elif self.word() in _TRUTHS:
-            wanted = _TRUTHS[self.word()]
-            self.at += 1
-            found = self.make("<=>", left, Value(Literal(LiteralType.BOOL, wanted)), bare=True)
         else:
-            self.refuse("IS takes NULL, TRUE, FALSE or DISTINCT FROM")
-        return self.make("not", found, bare=True) if negated else found
+            self.refuse("IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", self.at - 1)
+        return Call("not", (found,)) if negated else found
 
-    def comparison(self) -> Node:
-        """Read `a < b`."""
-        at = self.at
-        left = self.sum()
-        sign = _SIGNS.get(self.kind() or TokenType.NULL)
-        if sign is None:
-            return left
-        self.operand(left, at)
-        self.at += 1
-        at = self.at
-        if self.kind() is TokenType.NOT:
-            self.refuse("put parentheses around NOT here")
-        right = self.operand(self.sum(), at)
-        if self.kind() in _SIGNS:
-            self.wrong("put parentheses around one of two comparisons", self.at)
-        return self.make(sign, left, right, bare=True)
+    def like(self, key: str, left: Node) -> Node:
+        """Read the pattern behind LIKE, ILIKE or RLIKE."""
+        name, at = _NAMES.get(key, key), self.at
+        parts = [left, self.pattern(key)]
+        if name != "rlike" and self.take("escape"):
+            escape = self.keys[self.at] in STRINGS and self.primary()
+            if not escape:
+                self.refuse("ESCAPE takes one character in quotes")
+            parts.append(escape)
+        wrong = OPERATORS[name].check(parts)
+        if wrong:
+            self.refuse(f"{name.upper()}: {wrong}" if name == "rlike" else wrong, at)
+        return Call(name, tuple(parts))
 
-    def sum(self) -> Node:
-        """Read sums, differences and joined texts, from left to right."""
-        at = self.at
-        found = self.product()
-        while sign := _ADDING.get(self.kind() or TokenType.NULL):
-            self.operand(found, at)
-            self.at += 1
-            at = self.at
-            if self.word() == "interval" and sign != "||" and _is_time(found):
-                found = self.make(SHIFT_CALL, found, self.interval(sign))
-                continue
-            found = self.make(sign, found, self.operand(self.product(), at))
-        return found
-
-    def product(self) -> Node:
-        """Read products and quotients, from left to right."""
-        at = self.at
-        found = self.signed()
-        while sign := _TIMES.get(self.kind() or TokenType.NULL):
-            self.operand(found, at)
-            self.at += 1
-            at = self.at
-            found = self.make(sign, found, self.operand(self.signed(), at))
-        return found
-
-    def signed(self) -> Node:
-        """Read a minus or plus before a value; before a number a minus belongs to it."""
-        if self.kind() is TokenType.PLUS:
-            if self.kind(1) is not TokenType.NUMBER:
-                self.refuse("a plus sign may stand before a number only")
-            self.at += 1
-        if self.kind() is not TokenType.DASH:
-            return self.postfix()
-        if self.kind(1) is TokenType.NUMBER:
-            return self.postfix()
-        self.at += 1
-        self.deeper()
-        at = self.at
-        found = self.make("negative", self.operand(self.signed(), at))
-        self.depth -= 1
-        return found
+    def pattern(self, key: str) -> Node:
+        """Read a pattern: a text in quotes."""
+        at, first = self.at, self.keys[self.at]
+        if first in STRINGS or first == "(":
+            found = self.expression(COMPARED)
+            if isinstance(found, Value) and found.literal.type is LiteralType.STRING:
+                return found
+        if first in {"any", "all", "some"}:
+            self.refuse(f"{first.upper()} is not part of the filter language; `{first}` is an attribute", at)
+        if is_word(first) and self.keys[at + 1] == "%":
+            self.refuse(
+                "'%' is not part of the filter language: a pattern stands in quotes, as in LIKE 'a%'", at + 1
+            )
+        meant = f" (did you mean '{self.texts[at]}', in quotes?)" if is_word(first) else ""
+        return self.refuse(f"{key.upper()} takes a pattern in quotes{meant}", at)
 
 
 def spark_text(text: str, *, timed: bool) -> str:
@@ -255,11 +251,11 @@ def spark_text(text: str, *, timed: bool) -> str:
     >>> spark_text("a < :event_time AND b = ':event_time'", timed=True)
     "a < try_cast(time AS TIMESTAMP) AND b = ':event_time'"
     """
-    tokens = _DIALECT.tokenize(text)
+    keys, begins = cut(text).keys, starts(text)
     written = f"try_cast({TIME if timed else 'NULL'} AS TIMESTAMP)"
-    for colon, word in reversed([*pairwise(tokens)]):
-        if colon.token_type is TokenType.COLON and word.text.lower() == "event_time":
-            text = text[: colon.start] + written + text[word.end + 1 :]
+    for at in range(len(keys) - 1, 0, -1):
+        if keys[at - 1] == ":" and keys[at] == "event_time":
+            text = text[: begins[at - 1]] + written + text[begins[at] + len("event_time") :]
     return text
 
 
@@ -268,19 +264,19 @@ def _is_time(node: Node) -> bool:
     return isinstance(node, Call) and node.name in {TIME_CALL, SHIFT_CALL}
 
 
-def _is_text(node: Node) -> bool:
-    return isinstance(node, Value) and node.literal.type is LiteralType.STRING
-
-
 def check_size(node: Node, text: str) -> None:
     """Refuse an expression with too many parts, or too deep: it is computed for every event."""
     count, deepest, stack = 0, 0, [(node, 1)]
     while stack:
         found, depth = stack.pop()
+        if isinstance(found, Narrow):
+            raise FilterError(
+                "a number in an expression has no suffix S, Y or F: write it without", text, found.start
+            )
         count, deepest = count + 1, max(deepest, depth)
         stack += [(child, depth + 1) for child in children(found)]
     if count > MAX_NODES:
         reason = f"an expression has {count:,} parts, and at most {MAX_NODES} are computed for an event"
         raise FilterError(reason, text, None)
-    if deepest > MAX_DEPTH:
-        raise FilterError(f"an expression nests deeper than {MAX_DEPTH}", text, None)
+    if deepest > MAX_PARTS_DEEP:
+        raise FilterError(f"an expression nests deeper than {MAX_PARTS_DEEP}", text, None)

@@ -30,7 +30,10 @@ INTERVALS = {
     "microsecond": 1,
 }
 """Microseconds of the units of intervals; a day has as many hours everywhere, because the zone is UTC."""
-_LOOSE = SIGNS | {SHIFT_CALL, "not", "in", "like", "ilike", "rlike", "is null", "negative", "between"}
+_WORDS = frozenset({"not", "negative", "is null", "in", "between", "like", "ilike", "rlike"})
+_AROUND = _WORDS | {"element", "field"}
+"""What is written around its first operand."""
+_LOOSE = SIGNS | _WORDS | {SHIFT_CALL}
 
 
 _MORE_KEYWORDS = {"div", "end", "else", "full", "order", "regexp"}
@@ -64,16 +67,24 @@ def print_node(node: Node) -> str:
 def _call(name: str, arguments: tuple[Node, ...]) -> str:
     if name in SIGNS:
         return f" {name.upper()} ".join(map(print_operand, arguments))
-    first = print_operand(arguments[0]) if arguments else ""
+    if name == TIME_CALL:
+        return TIME_CALL
+    if name == SHIFT_CALL:
+        return f"{print_node(arguments[0])} {_interval(arguments[1])}"
+    if name == "case":
+        return _case(arguments)
+    if name not in _AROUND or (name == "negative" and isinstance(arguments[0], Value)):
+        # A minus before a number would be part of it.
+        return f"{name}({', '.join(map(print_node, arguments))})"
+    return _around(name, print_operand(arguments[0]), arguments)
+
+
+def _around(name: str, first: str, arguments: tuple[Node, ...]) -> str:
+    """Write an operator with its first operand, which is printed once, or time would double each level."""
     match name:
-        case ":event_time":
-            return TIME_CALL
-        case ":shift":
-            return f"{print_node(arguments[0])} {_interval(arguments[1])}"
         case "not":
             return f"NOT {first}"
-        case "negative" if not isinstance(arguments[0], Value):
-            # Before a number, a minus would be part of it.
+        case "negative":
             return f"- {first}"
         case "is null":
             return f"{first} IS NULL"
@@ -81,18 +92,14 @@ def _call(name: str, arguments: tuple[Node, ...]) -> str:
             return f"{first} IN ({', '.join(map(print_node, arguments[1:]))})"
         case "between":
             return f"{first} BETWEEN {print_operand(arguments[1])} AND {print_operand(arguments[2])}"
-        case "like" | "ilike" | "rlike":
-            tail = f" ESCAPE {print_node(arguments[2])}" if len(arguments) > 2 else ""
-            return f"{first} {name.upper()} {print_operand(arguments[1])}{tail}"
         case "element":
             return f"{first}[{print_node(arguments[1])}]"
         case "field":
             field = arguments[1]
             assert isinstance(field, Value)
             return f"{first}.{_name(str(field.literal.value))}"
-        case "case":
-            return _case(arguments)
-    return f"{name}({', '.join(map(print_node, arguments))})"
+    tail = f" ESCAPE {print_node(arguments[2])}" if len(arguments) > 2 else ""
+    return f"{first} {name.upper()} {print_operand(arguments[1])}{tail}"
 
 
 def _interval(node: Node) -> str:

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from headgate.core.text.words import one_word, words
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -229,6 +231,8 @@ def problem(pattern: str) -> str:
     """
     if len(pattern) > MAX_PATTERN:
         return f"a regular expression has at most {MAX_PATTERN:,} characters"
+    if one_word(pattern) is not None:
+        return ""
     if "\b" in pattern:
         return "\\b in a string is a backspace, and \\\\b a word's edge"
     try:
@@ -244,6 +248,9 @@ def finder(pattern: str) -> Callable[[str], bool]:
     >>> finder("^[a-c]+$")("abba"), finder("(?i)NEWS")("no news")
     (True, True)
     """
+    word = one_word(pattern)
+    if word is not None:
+        return lambda text: word in words(text)
     search = _compiled(pattern).search
     return lambda text: search(text) is not None
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from headgate.errors import FilterError
-from headgate.records.language.refusal import MAX_CHARACTERS
+from headgate.records.language.limits import MAX_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

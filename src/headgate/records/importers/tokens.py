@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from headgate.errors import FilterError
-from headgate.records.language.refusal import MAX_CHARACTERS
+from headgate.records.language.limits import MAX_CHARACTERS
 
 if TYPE_CHECKING:
     import re

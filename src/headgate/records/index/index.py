@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from headgate.contents.live import LiveIndex
-from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts, Portion
+from headgate.contents.portions import Portion
+from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts
 from headgate.contents.refusing import raise_first, tried
 from headgate.contents.sharing import slice_of
-from headgate.core.event import ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
@@ -26,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path as FilePath
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.live import FrozenBase, Moment
+    from headgate.contents.live import Moment
     from headgate.contents.protocol import Clause, ClauseColumns
     from headgate.contents.scores import Scoring
-    from headgate.core.event import Id
+    from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.events.columns import Columns
@@ -238,71 +238,19 @@ class RecordIndex(LiveIndex[State]):
             numbers.append(ids)
         return np.concatenate(rows), np.concatenate(numbers)
 
-    def match_batch(self, batch: pa.RecordBatch, identities: pa.Array[Any] | None = None) -> pa.RecordBatch:
-        """Match a batch of events: a column `id` and the attributes in, (event_id, subscription_id) out.
-
-        `identities` stand for the ids.
-        """
-        return self._matches(batch, column_of(batch, ID) if identities is None else identities)
-
-    def match_events(
-        self, events: Sequence[Event], identities: pa.Array[Any] | None = None
-    ) -> pa.RecordBatch:
-        """Match events given as Python values, many at once; `identities` stand for their ids."""
-        if identities is None:
-            identities = pa.array([event.id for event in events])
-        return self._matches(events, identities)
-
-    def _matches(self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any]) -> pa.RecordBatch:
-        """Match batch after batch, and turn numbers into ids."""
-        state = self._state
-        rows, filters = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
-        for begin in range(0, len(events), CHUNK):
-            found = state.match(slice_of(events, begin, begin + CHUNK))
-            rows.append(found.events + begin)
-            filters.append(found.filters)
-        return _named(state, np.concatenate(rows), np.concatenate(filters), identities)
-
-    def match_portions(
-        self, events: pa.RecordBatch | Sequence[Event], identities: pa.Array[Any], most: int = PAIRS
-    ) -> Iterator[pa.RecordBatch]:
-        """Match many events in order, so few at a time that no more than `most` pairs can come of them."""
-        found = self.match_numbers(events, most)
-        if found is None:
-            yield from super().match_portions(events, identities, most)
-            return
-        for base, rows, numbers in found:
-            yield from base.named(rows, numbers, identities)
-
-    def match_numbers(
-        self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
-    ) -> Iterator[tuple[FrozenBase, NDArray[np.int64], NDArray[Any]]] | None:
-        """Do the same as places among the ids of the base; None if there is a tail."""
+    def ask(
+        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
+    ) -> Iterator[Portion]:
+        """Match events in order, so few at a time that no more than `most` pairs can come of them."""
+        del ids
         state = self._state
         if state.late:
-            return None
-        base = state.base
-        return ((base, found.events, found.filters) for _, _, found in _pairs(base, events, most))
-
-    def match_places(
-        self, events: pa.RecordBatch | Sequence[Event], most: int = PAIRS
-    ) -> Iterator[tuple[State, NDArray[np.int64], NDArray[np.int32]]]:
-        """Do the same as places in a state: those of its base, and behind these those of its tail."""
-        state = self._state
-        for begin, end in self._steps(len(events), most):
-            found = state.match(slice_of(events, begin, end))
-            yield state, found.events + begin, found.filters
-
-    def portions(self, events: pa.RecordBatch | Sequence[Event], most: int) -> Iterator[Portion]:
-        """Do the same for ids that are whole numbers, as numbers."""
-        state = self._state
-        if state.late:
-            yield from super().portions(events, most)
+            for begin, end in self._steps(len(events), most, CHUNK):
+                late = state.match(slice_of(events, begin, end))
+                yield Portion(begin, end, late.events + begin, late.filters, state)
             return
-        # Who asks may need room for all filters and each of the events.
-        size = max(1, most // max(1, len(state.base.ids)))
-        for begin, end, found in _pairs(state.base, events, most, size):
-            yield Portion(begin, end, found.events, state.base.numbers[found.filters])
+        for begin, end, found in _pairs(state.base, events, most):
+            yield Portion(begin, end, found.events, found.filters, state)
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, by clauses, and what the index does for it."""
@@ -367,27 +315,18 @@ class RecordIndex(LiveIndex[State]):
 
 
 def _pairs(
-    base: Base, events: pa.RecordBatch | Sequence[Event], most: int, size: int = CHUNK
+    base: Base, events: pa.RecordBatch | Sequence[Event], most: int
 ) -> Iterator[tuple[int, int, Pairs]]:
-    """Match events; gives what holds for those from one to another, `size` at most, or `most` matches."""
+    """Match events; gives what holds for those from one to another, about `most` matches at most."""
     for first in range(0, len(events), CHUNK):
         # Encoded together, whatever comes of them: most of that costs the same for few.
         some = slice_of(events, first, first + CHUNK)
         encoded = base.encode(some)
         begin = 0
         while begin < len(some):
-            end = min(len(some), begin + size)
-            end, found = base.matcher.match_some(encoded, begin, end, base.removed, most)
+            end, found = base.matcher.match_some(encoded, begin, len(some), base.removed, most)
             yield first + begin, first + end, Pairs(found.events + first, found.filters)
             begin = end
-
-
-def _named(
-    state: State, rows: NDArray[np.int64], filters: NDArray[np.int32], identities: pa.Array[Any]
-) -> pa.RecordBatch:
-    """Turn numbers into ids."""
-    columns = [identities.take(rows), state.id_array(filters)]
-    return pa.RecordBatch.from_arrays(columns, names=[EVENT_ID, SUBSCRIPTION_ID])
 
 
 def compact(moment: Moment[State], weigh: Weigh | None) -> State:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -102,11 +101,6 @@ class Base(FrozenBase):
         if not self.settings.usual:
             about[MEANING] = self.settings.plain
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
-
-    @cached_property
-    def numbers(self) -> NDArray[np.int64]:
-        """Return the ids, which must be whole numbers, as an array."""
-        return np.asarray(self.id_array.cast(pa.int64()))
 
     @property
     def encoder(self) -> RowEncoder:

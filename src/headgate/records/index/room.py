@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.records.index.index import RecordIndex
+from headgate.records.names import USUAL, NameSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,14 +19,13 @@ if TYPE_CHECKING:
     from headgate.core.interning import TextPool
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordCompiledFilters
-    from headgate.records.names import NameSettings
 
 
 @dataclass(frozen=True)
 class RecordRoom:
     """What builds and opens indexes whose names mean something else than in Spark."""
 
-    settings: NameSettings
+    settings: NameSettings = USUAL
     room_name: ClassVar[str] = RECORDS
     dialect: ClassVar[str] = SQL
     always: ClassVar[str] = RecordIndex.always

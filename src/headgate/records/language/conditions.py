@@ -7,7 +7,7 @@ such as `a < b`, becomes one that is TRUE or FALSE.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.text.words import one_word
@@ -15,10 +15,11 @@ from headgate.errors import FilterError
 from headgate.records.expressions import types
 from headgate.records.expressions.expression import Expression, Form
 from headgate.records.expressions.model import Call, Cast, Lambda, Name, Value, Variable, names
-from headgate.records.expressions.printing import COMPARISONS, print_node
+from headgate.records.expressions.parse import check_size
+from headgate.records.expressions.printing import print_node
 from headgate.records.expressions.texts import separator_of
 from headgate.records.language import patterns
-from headgate.records.language.literals import fits_one_decimal
+from headgate.records.language.literals import LiteralError, fits_one_decimal, moment_of, negated
 from headgate.records.language.model import (
     NULL,
     And,
@@ -43,7 +44,7 @@ from headgate.records.language.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from headgate.records.expressions.model import Node
     from headgate.records.language.model import Expression as Filter
@@ -56,115 +57,139 @@ _AROUND = {"contains": "%{}%", "startswith": "{}%", "endswith": "%{}"}
 class Conditions:
     """Translates the tree of one text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, place: Callable[[Node], int | None]) -> None:
         self._text = text
+        self._place = place
 
     def filter(self, node: Node) -> Filter:
         """Translate a condition."""
-        match node:
-            case Call("and", parts):
-                return And(tuple(map(self.filter, parts)))
-            case Call("or", parts):
-                return Or(tuple(map(self.filter, parts)))
-            case Call("not", (part,)):
-                return Not(self.filter(part))
-            case Value(Literal(LiteralType.BOOL | LiteralType.NULL, value), _):
-                assert not isinstance(value, int | float | Decimal | str) or isinstance(value, bool)
-                return Constant(value)
-            case Name():
-                return Truth(self.operand(node))
-            case Call():
-                return self._asked(node) or self._truth(node)
+        if isinstance(node, Call):
+            asked = self._ASKED.get(node.name)
+            found = None if asked is None else asked(self, node.name, *node.arguments)
+            return self._truth(node) if found is None else found
+        if isinstance(node, Name):
+            return Truth(self.operand(node))
+        if isinstance(node, Value):
+            kind, value = node.literal.type, node.literal.value
+            if kind is not LiteralType.BOOL and kind is not LiteralType.NULL:
+                self.refuse("a Boolean expression is expected here, not a literal", node)
+            return Constant(None if value is None else bool(value))
         return self._truth(node)
 
-    def _asked(self, node: Call) -> Filter | None:
-        """Translate what asks something of one value that literals say; None if this does not."""
-        name, parts = node.name, node.arguments
-        if name in COMPARISONS:
-            return self._comparison(_OPS[name], *parts)
-        match name, parts:
-            case "is null", (part,):
-                return IsNull(self.operand(part))
-            case "isnotnull", (part,):
-                return Not(IsNull(self.operand(part)))
-            case "between", (part, low, high):
-                ends = literal_of(low), literal_of(high)
-                if ends[0] is None or ends[1] is None or not self._apart(part, [ends[0], ends[1]]):
-                    return None
-                return Between(self.operand(part), self._ordered(ends[0]), self._ordered(ends[1]))
-            case "in", (part, *items):
-                literals = self._literals(items)
-                if literals is None or not self._apart(part, literals):
-                    return None
-                return In(self.operand(part), literals)
-            case "like" | "ilike", (part, pattern, *escape):
-                return self._like(name, part, _string(pattern), _string(escape[0]) if escape else "\\")
-            case "contains" | "startswith" | "endswith", (
-                part,
-                Value(Literal(LiteralType.STRING, wanted), _),
-            ):
-                return self._like("like", part, _AROUND[name].format(patterns.escaped(str(wanted))), "\\")
-            case "rlike", (Name() as part, pattern):
-                return self._rlike(part, _string(pattern))
-            case "array_contains", (Name() as part, item):
-                literal = literal_of(item)
-                return None if literal in {None, NULL} else ArrayContains(self.operand(part), literal)
-            case "arrays_overlap", (Name() as part, Call("array", items)):
-                literals = self._literals(items)
-                return None if literals is None else ArraysOverlap(self.operand(part), literals)
-            case "forall", (Name() as part, Lambda() as test):
-                return self._forall(part, test)
-        return None
+    def _and(self, _name: str, *parts: Node) -> Filter:
+        return And(tuple(map(self.filter, parts)))
 
-    def _comparison(self, op: Op, left: Node, right: Node) -> Filter | None:
+    def _or(self, _name: str, *parts: Node) -> Filter:
+        return Or(tuple(map(self.filter, parts)))
+
+    def _not(self, _name: str, part: Node) -> Filter:
+        return Not(self.filter(part))
+
+    def _comparison(self, name: str, left: Node, right: Node) -> Filter | None:
+        op = _OPS[name]
         low, high = literal_of(left), literal_of(right)
-        if low is not None and high is not None:
-            self._refuse("this compares two literals, so no event matters; write TRUE or FALSE")
         if low is not None:
-            left, high, op = right, low, _MIRROR.get(op, op)
-        if high is None or not self._apart(left, [high]):
+            if high is not None:
+                self.refuse("this compares two literals, so no event matters; write TRUE or FALSE", left)
+            left, right, high, op = right, left, low, _MIRROR.get(op, op)
+        if high is None or not self._apart(left, high):
             return None
-        return Comparison(op, self.operand(left), self._ordered(high) if op in _MIRROR else high)
+        if op in _MIRROR:
+            self._check_order(high, right)
+        return Comparison(op, self.operand(left), high)
 
-    def _ordered(self, literal: Literal) -> Literal:
-        """Refuse a number beyond 64 bits beside <: Spark folds it to TRUE, or not, by a type."""
+    def _check_order(self, literal: Literal, node: Node) -> None:
+        """Refuse a number beyond 64 bits to the right of <, <=, >, >= or in BETWEEN.
+
+        Spark folds `bigint < 99999999999999999999` to TRUE, also for NULL; whether it would depends on a
+        type that we do not know, so we refuse to guess.
+        """
         if isinstance(literal.value, Decimal) and not INT64_MIN <= literal.value <= INT64_MAX:
-            self._refuse(f"{literal.value} lies beyond 64 bits; write it as a double, such as 1e20")
-        return literal
+            self.refuse("this number lies beyond 64 bits; write it as a double, such as 1e20", node)
 
-    def _apart(self, node: Node, literals: Sequence[Literal]) -> bool:
+    def _apart(self, node: Node, *literals: Literal) -> bool:
         """Tell whether values and literals meet as those of attributes do; a DATE meets a text as a DATE."""
-        return not (any(literal.type is LiteralType.STRING for literal in literals) and may_be_date(node))
+        return isinstance(node, Name) or not (
+            any(literal.type is LiteralType.STRING for literal in literals) and self._may_be_date(node)
+        )
+
+    def _null(self, _name: str, part: Node) -> Filter:
+        return IsNull(self.operand(part))
+
+    def _not_null(self, _name: str, part: Node) -> Filter:
+        return Not(IsNull(self.operand(part)))
+
+    def _between(self, _name: str, part: Node, low: Node, high: Node) -> Filter | None:
+        first, last = literal_of(low), literal_of(high)
+        if first is None or last is None or not self._apart(part, first, last):
+            return None
+        self._check_order(first, low)
+        self._check_order(last, high)
+        return Between(self.operand(part), first, last)
+
+    def _in(self, _name: str, part: Node, *items: Node) -> Filter | None:
+        literals = self._literals(items)
+        return (
+            None if literals is None or not self._apart(part, *literals) else In(self.operand(part), literals)
+        )
 
     def _literals(self, nodes: Sequence[Node]) -> tuple[Literal, ...] | None:
-        found = [literal_of(node) for node in nodes]
-        literals = tuple(literal for literal in found if literal is not None)
-        if len(literals) < len(found) or common_type(literals) is None or not fits_one_decimal(literals):
+        literals = tuple([found for node in nodes if (found := literal_of(node)) is not None])
+        if len(literals) < len(nodes) or common_type(literals) is None or not fits_one_decimal(literals):
             return None
         return literals
 
-    def _like(self, name: str, part: Node, pattern: str, escape: str) -> Filter:
-        if name == "ilike":
-            pattern = pattern.lower()
-        wrong = patterns.problem(pattern, escape)
-        if wrong:
-            self._refuse(wrong)
-        if not isinstance(part, Name) and static_type(part) != types.STRING:
+    def _like(self, name: str, part: Node, pattern: Node, escape: Node | None = None) -> Filter:
+        return self._pattern(name, part, _string(pattern), "\\" if escape is None else _string(escape))
+
+    def _around(self, name: str, part: Node, wanted: Node) -> Filter | None:
+        if not isinstance(wanted, Value) or wanted.literal.type is not LiteralType.STRING:
+            return None
+        return self._pattern("like", part, _AROUND[name].format(patterns.escaped(_string(wanted))), "\\")
+
+    def _pattern(self, name: str, part: Node, pattern: str, escape: str) -> Filter:
+        self._check_attribute(part)
+        if not isinstance(part, Name) and self._type(part) != types.STRING:
             # LIKE sees some values only; written as texts, it sees all.
             part = Cast(part, types.STRING)
+        attribute = self.operand(part)
         if name == "ilike":
-            part = Call("lower", (part,))
-        return Like(self.operand(part), pattern, escape)
+            pattern = pattern.lower()
+            if attribute.expression is None:
+                attribute = attribute.lowered
+            else:
+                attribute = self.operand(Call("lower", (part,)))
+        return Like(attribute, pattern, escape)
 
-    def _rlike(self, part: Name, pattern: str) -> Filter | None:
+    def _rlike(self, _name: str, part: Node, pattern: Node) -> Filter | None:
         """Translate one whole word, or a text that is no more than that; None if it is another expression."""
-        word = one_word(pattern)
+        if not isinstance(part, Name):
+            return None
+        word = one_word(_string(pattern))
         if word is not None:
             return HasWord(self.operand(part), word)
-        plain = separator_of(pattern)
+        plain = separator_of(_string(pattern))
         return None if plain is None else Like(self.operand(part), f"%{patterns.escaped(plain)}%")
 
-    def _forall(self, part: Name, test: Lambda) -> Filter | None:
+    def _array_contains(self, _name: str, part: Node, item: Node) -> Filter | None:
+        literal = literal_of(item)
+        self._check_attribute(part)
+        if not isinstance(part, Name) or literal is None or literal == NULL:
+            return None
+        return ArrayContains(self.operand(part), literal)
+
+    def _arrays_overlap(self, _name: str, part: Node, items: Node) -> Filter | None:
+        if isinstance(part, Call):
+            part, items = items, part
+        if not (isinstance(part, Name) and isinstance(items, Call) and items.name == "array"):
+            return None
+        literals = self._literals(items.arguments)
+        return None if literals is None else ArraysOverlap(self.operand(part), literals)
+
+    def _forall(self, _name: str, part: Node, test: Node) -> Filter | None:
+        self._check_attribute(part)
+        if not isinstance(part, Name) or not isinstance(test, Lambda):
+            return None
         variable = Variable(test.variable)
         body = test.body.arguments if isinstance(test.body, Call) and test.body.name == "or" else (test.body,)
         rest = [each for each in body if each != Call("is null", (variable,))]
@@ -173,6 +198,8 @@ class Conditions:
             case [Call("in", (first, *items))] if first == variable:
                 literals = self._literals(items)
             case [Call("=", (first, item))] if first == variable:
+                literals = self._literals([item])
+            case [Call("=", (item, last))] if last == variable:
                 literals = self._literals([item])
             case []:
                 pass
@@ -183,52 +210,87 @@ class Conditions:
         return ForAll(self.operand(part), literals, nulls=len(rest) < len(body))
 
     def _truth(self, node: Node) -> Filter:
-        kind = static_type(node)
-        if kind not in {types.BOOL, types.VOID} or isinstance(node, Value):
-            self._refuse(f"a condition is expected, and {print_node(node)[:60]} is of type {kind}")
+        kind = self._type(node)
+        if kind not in {types.BOOL, types.VOID}:
+            self.refuse(f"a condition is expected, and {print_node(node)[:60]} is of type {kind}", node)
         return Truth(self.operand(node))
 
     def operand(self, node: Node) -> Attribute:
         """Return the attribute, or the computed one, that a node is."""
-        match node:
-            case Name(_, spelled):
-                return Attribute.of(*spelled)
-            case Call("lower", (Name(_, spelled),)):
-                return Attribute.of(*spelled).lowered
+        if isinstance(node, Name):
+            return Attribute(node.path, node.spelled)
+        if isinstance(node, Call) and node.name == "lower" and isinstance(node.arguments[0], Name):
+            return self.operand(node.arguments[0]).lowered
+        self._check_attribute(node)
         found = Expression.of(node, self._text)
         if not names(node):
-            self._refuse(f"{found.text[:60]} names no attribute, so no event matters; write its value")
+            self.refuse(f"{found.text[:60]} names no attribute, so no event matters; write its value", node)
         return Attribute.computed(found)
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise FilterError(reason, self._text, None)
+    def _check_attribute(self, node: Node) -> None:
+        if isinstance(node, Value):
+            self.refuse("an attribute is expected here", node)
+
+    def _type(self, node: Node) -> types.Type:
+        """Return the type that an expression has whatever its attributes are; VOID if they decide it."""
+        check_size(node, self._text)
+        paths = names(node)
+        return Form(node, paths, (types.VOID,) * len(paths)).type
+
+    def _may_be_date(self, node: Node) -> bool:
+        """Tell whether an expression may give a DATE."""
+        match node:
+            case Name() | Value():
+                return False
+            case Cast(_, to):
+                return to == types.DATE
+            case Call("case" | "if" | "coalesce" | "nullif" | "nvl2" | "greatest" | "least", parts):
+                check_size(node, self._text)
+                return any(self._may_be_date(part) for part in parts) or any(
+                    isinstance(part, Value) and part.literal.type is LiteralType.DATE for part in parts
+                )
+        return self._type(node) == types.DATE
+
+    def refuse(self, reason: str, node: Node) -> NoReturn:
+        """Refuse the text for a part of it."""
+        raise FilterError(reason, self._text, self._place(node))
+
+    _ASKED: ClassVar[dict[str, Callable[..., Filter | None]]] = {
+        "and": _and,
+        "or": _or,
+        "not": _not,
+        **dict.fromkeys(_OPS, _comparison),
+        "is null": _null,
+        "isnotnull": _not_null,
+        "between": _between,
+        "in": _in,
+        "like": _like,
+        "ilike": _like,
+        **dict.fromkeys(_AROUND, _around),
+        "rlike": _rlike,
+        "array_contains": _array_contains,
+        "arrays_overlap": _arrays_overlap,
+        "forall": _forall,
+    }
+    """What becomes a predicate of the model, where it asks something of one value that literals say."""
 
 
 def literal_of(node: Node) -> Literal | None:
-    """Return the literal that a node is; None if it is none."""
-    return node.literal if isinstance(node, Value) else None
+    """Return the literal that a node is, signs before it and DATE('…') included; None if it is none."""
+    if isinstance(node, Value):
+        return node.literal
+    match node:
+        case Call("negative", (part,)):
+            literal = literal_of(part)
+            return None if literal is None else negated(literal)
+        case Cast(Value(Literal(LiteralType.STRING, str(content))), to) if to in types.MOMENTS:
+            try:
+                return moment_of(content, LiteralType(to.name))
+            except LiteralError:
+                return None
+    return None
 
 
 def _string(node: Node) -> str:
     assert isinstance(node, Value)
     return str(node.literal.value)
-
-
-def static_type(node: Node) -> types.Type:
-    """Return the type that an expression has whatever its attributes are; VOID if they decide it."""
-    paths = names(node)
-    return Form(node, paths, (types.VOID,) * len(paths)).type
-
-
-def may_be_date(node: Node) -> bool:
-    """Tell whether an expression may give a DATE."""
-    match node:
-        case Name() | Value():
-            return False
-        case Cast(_, to):
-            return to == types.DATE
-        case Call("case" | "if" | "coalesce" | "nullif" | "nvl2" | "greatest" | "least", parts):
-            return any(may_be_date(part) for part in parts) or any(
-                isinstance(part, Value) and part.literal.type is LiteralType.DATE for part in parts
-            )
-    return static_type(node) == types.DATE

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
+from typing import TYPE_CHECKING
 
 from headgate.errors import FilterError
+from headgate.records.expressions.model import Name
+from headgate.records.expressions.parse import Parser
+from headgate.records.language.conditions import literal_of
+from headgate.records.language.limits import MAX_CHARACTERS
+from headgate.records.language.literals import fits_one_decimal
 from headgate.records.language.model import (
     NUMBERS,
     And,
@@ -18,13 +23,18 @@ from headgate.records.language.model import (
     Literal,
     LiteralType,
     Or,
+    common_type,
 )
-from headgate.records.language.parse import Translator, parse_tree
 from headgate.records.language.printing import print_filter, print_literal
-from headgate.records.language.refusal import MAX_CHARACTERS, refusal
+from headgate.records.language.tokens import END
+
+if TYPE_CHECKING:
+    from headgate.records.expressions.model import Node
 
 _LABELS = {LiteralType.STRING, *NUMBERS}
+_NAMES = {"subset", "superset", "intersects"}
 _CALLS = "subset(attribute, 'label', …), superset(attribute, 'label', …) or intersects(attribute, 'label', …)"
+_ONE_CALL = f"the dialect labels takes one call: {_CALLS}"
 
 
 def labels_to_sql(text: str) -> str:
@@ -40,28 +50,43 @@ def labels_to_sql(text: str) -> str:
     headgate.errors.FilterError: the dialect labels takes one call: subset(attribute, 'label', …), \
 superset(attribute, 'label', …) or intersects(attribute, 'label', …), at character 1: ⟪tags = 'new'
     """
-    tree = parse_tree(text) if text.strip() else None
-    if tree is None:
+    parser = Parser(text) if text.strip() else None
+    if parser is None or parser.keys[0] == END:
         raise FilterError(f"the filter is empty: write {_CALLS}", text, None)
-    name = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
-    if name not in {"subset", "superset", "intersects"}:
-        # Nodes such as NOT and TRUE know no place, and all of the text is wrong.
-        start = len(text) - len(text.lstrip())
-        raise FilterError(f"the dialect labels takes one call: {_CALLS}", text, start)
-    if not tree.expressions:
-        raise refusal(f"{name} takes an attribute and labels: {name}(tags, 'new', 'cheap')", text, tree)
-    translator, listed = Translator(text), tree.expressions[1:]
-    attribute = translator.attribute(tree.expressions[0])
-    for node in listed:
-        label = translator.literal(node)
-        if label.type not in _LABELS:
-            raise refusal(f"a label is a string or a number, not {print_literal(label)}", text, node)
-    labels = translator.literals(listed, tree)
+    name = parser.keys[0]
+    if name not in _NAMES or parser.keys[1] != "(":
+        parser.refuse(_ONE_CALL, 0)
+    parser.at = 2
+    if parser.keys[2] == ")":
+        parser.refuse(f"{name} takes an attribute and labels: {name}(tags, 'new', 'cheap')", 0)
+    first, *listed = parser.items(functions=False)
+    if parser.keys[parser.at] != END:
+        parser.refuse(_ONE_CALL, 0)
+    if not isinstance(first, Name):
+        raise FilterError("an attribute is expected here", text, parser.place(first))
+    attribute = Attribute(first.path, first.spelled)
+    labels = [_label(parser, node) for node in listed]
+    kinds = dict.fromkeys(label.type.value for label in labels)
+    if common_type(tuple(labels)) is None:
+        parser.refuse(f"the list mixes {' and '.join(kinds)}; write all of them in one type", 0)
+    if not fits_one_decimal(labels):
+        parser.refuse("no decimal of 38 digits holds all numbers of the list; write doubles", 0)
     sql = print_filter(_expression(name, attribute, tuple(dict.fromkeys(labels))))
     if len(sql) > MAX_CHARACTERS:
         reason = f"as SQL the filter has {len(sql):,} characters and at most {MAX_CHARACTERS:,} are taken"
         raise FilterError(f"{reason}; write fewer labels", text, None)
     return sql
+
+
+def _label(parser: Parser, node: Node) -> Literal:
+    label = literal_of(node)
+    if label is None:
+        what = ", not an attribute" if isinstance(node, Name) else ""
+        raise FilterError(f"a literal is expected here{what}", parser.text, parser.place(node))
+    if label.type not in _LABELS:
+        reason = f"a label is a string or a number, not {print_literal(label)}"
+        raise FilterError(reason, parser.text, parser.place(node))
+    return label
 
 
 def _expression(name: str, attribute: Attribute, labels: tuple[Literal, ...]) -> Expression:

@@ -8,12 +8,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sqlglot import exp
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_date, to_timestamp
 from headgate.core.values import micros
-from headgate.records.language.model import NULL, Literal, LiteralType
-from headgate.records.language.refusal import refusal
+from headgate.records.language.model import Literal, LiteralType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +21,9 @@ MAX_DIGITS = 38
 MAX_FRACTION = 18
 """Digits after the point: with more, Spark rounds before it compares with a BIGINT and its 20 digits."""
 
-_DIGITS = re.compile(r"(?:[0-9]+\.?([0-9]*)|\.([0-9]+))(?:[eE]([+-]?)0*+([0-9]*+)(?<=[0-9]))?\Z")
+_NUMBER = re.compile(
+    r"((?:[0-9]++(?:\.([0-9]*+))?|\.([0-9]++))(?:[eE]([+-]?)0*+([0-9]*+)(?<=[0-9]))?)([lLsSyYdDfF]|[bB][dD])?"
+)
 EXPONENT = "the exponent is beyond 2147483647, and Spark refuses it too"
 _MAX_SCALE = 2**31 - 1
 """How far an exponent may move the point: Java counts in 32 bits."""
@@ -31,90 +31,101 @@ _MAX_DOUBLE = Decimal("1.7976931348623157e308")
 _MAX_FLOAT = Decimal("3.4028234663852886e38")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7][0-7])|(.))", re.DOTALL)
 _NAMED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-_INT_SUFFIXES = {exp.DType.TINYINT: 2**7, exp.DType.SMALLINT: 2**15, exp.DType.BIGINT: 2**63}
+_WHOLE_SUFFIXES = {"Y": 2**7, "S": 2**15, "L": 2**63}
 _FIRST, _LAST = micros(dt.datetime.min), micros(dt.datetime.max)
-_MOMENTS = {exp.DType.DATE, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMP}
 
 
-def literal_of(node: exp.Expr, text: str) -> Literal:
-    """Translate a literal node; refuse anything else."""
-    sign = 1
-    while isinstance(node, exp.Neg | exp.Paren):
-        sign = -sign if isinstance(node, exp.Neg) else sign
-        node = node.this
-    if isinstance(node, exp.Literal) and not node.is_string:
-        return _number(str(node.this), sign, node, text)
-    if isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal):
-        written = _written(node.this, text)
-        # 5L knows its place with the suffix, 5BD knows none, the 5 in CAST(5 AS BIGINT) only its own.
-        if isinstance(node, exp.TryCast) and (not written or written[-1].isalpha()):
-            return _suffixed(node, sign, text)
-        moment = node.this.is_string and node.to.this in _MOMENTS
-        if moment and not isinstance(node, exp.TryCast) and sign == 1:
-            return _moment(node, text)
-    if sign == -1:
-        raise refusal("a minus sign may stand before a number only", text, node)
-    if isinstance(node, exp.Literal):
-        return Literal(LiteralType.STRING, _string(node, text))
-    if isinstance(node, exp.RawString):
-        return Literal(LiteralType.STRING, str(node.this))
-    if isinstance(node, exp.Boolean):
-        return Literal(LiteralType.BOOL, bool(node.this))
-    if isinstance(node, exp.Null):
-        return NULL
-    raise refusal("", text, node)
+class LiteralError(ValueError):
+    """Refuse a literal; who reads the text knows the place."""
 
 
-def _written(node: exp.Expr, text: str) -> str:
-    start, end = node.meta.get("start"), node.meta.get("end")
-    return text[start : end + 1] if isinstance(start, int) and isinstance(end, int) else ""
+def number_of(written: str, *, negative: bool = False) -> Literal:
+    """Read a number, with its suffix.
+
+    >>> number_of("7L").value, number_of("1.50", negative=True).value, number_of("2e0").value
+    (7, Decimal('-1.50'), 2.0)
+    """
+    if len(written) <= 18 and written.isdigit():
+        return Literal(LiteralType.INT, -int(written) if negative else int(written))
+    found = _NUMBER.fullmatch(written)
+    if not found:
+        raise LiteralError(f"{written} is not a number")
+    digits, suffix = found[1], (found[6] or "").upper()
+    _check_exponent(found)
+    whole = _whole(digits, negative) if digits.isdigit() else None
+    if suffix in _WHOLE_SUFFIXES:
+        if whole is None:
+            raise LiteralError(f"{digits} cannot have this suffix")
+        bound = _WHOLE_SUFFIXES[suffix]
+        if not -bound <= whole < bound:
+            raise LiteralError(f"{whole} does not fit the type that its suffix names")
+        return Literal(LiteralType.INT, whole)
+    if suffix == "F":
+        if Decimal(digits) > _MAX_FLOAT:
+            raise LiteralError("the number does not fit into a float")
+        return Literal(LiteralType.DOUBLE, float(np.float32(_double(digits, negative))))
+    if suffix == "D" or (not suffix and found[5] is not None):
+        return Literal(LiteralType.DOUBLE, _double(digits, negative))
+    if not suffix and whole is not None and INT64_MIN <= whole <= INT64_MAX:
+        return Literal(LiteralType.INT, whole)
+    return Literal(LiteralType.DECIMAL, _decimal(digits, negative))
 
 
-def _number(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
-    _check_number(digits, text, node)
-    if "e" in digits or "E" in digits:
-        return _double(digits, sign, node, text)
-    if digits.isdigit():
-        value = _whole(digits, sign)
-        if value is not None and INT64_MIN <= value <= INT64_MAX:
-            return Literal(LiteralType.INT, value)
-    return _decimal(digits, sign, node, text)
+def suffix_of(written: str) -> str:
+    """Return the suffix of a number, in capitals."""
+    return written.lstrip("0123456789.eE+-").upper()
 
 
-def _whole(digits: str, sign: int) -> int | None:
+def negated(literal: Literal) -> Literal | None:
+    """Return a number with a minus before it, as if they were written together; None if it is no number."""
+    value = literal.value
+    match literal.type:
+        case LiteralType.INT:
+            assert isinstance(value, int)
+            if value == INT64_MIN:
+                return Literal(LiteralType.DECIMAL, Decimal(-value))
+            return Literal(LiteralType.INT, -value)
+        case LiteralType.DOUBLE:
+            assert isinstance(value, float)
+            return Literal(LiteralType.DOUBLE, -value)
+        case LiteralType.DECIMAL:
+            assert isinstance(value, Decimal)
+            if value == INT64_MAX + 1 and value.as_tuple().exponent == 0:
+                return Literal(LiteralType.INT, INT64_MIN)
+            return Literal(LiteralType.DECIMAL, value.copy_negate())
+    return None
+
+
+def _whole(digits: str, negative: bool) -> int | None:
     """Read a whole number unless it is long, zeros in front aside."""
     digits = digits.lstrip("0")
-    return sign * int(digits or "0") if len(digits) <= MAX_DIGITS else None
+    if len(digits) > MAX_DIGITS:
+        return None
+    return -int(digits or "0") if negative else int(digits or "0")
 
 
-def _check_number(digits: str, text: str, node: exp.Expr) -> None:
-    """Refuse 1.2.3 and the like, which the tokenizer lets through, and exponents that Spark refuses."""
-    found = _DIGITS.match(digits)
-    if not found:
-        raise refusal(f"{digits} is not a number", text, node)
-    figures = found[4] or "0"
-    exponent = int(figures) if len(figures) <= 10 else _MAX_SCALE + 1
-    fraction = len(found[1] or found[2] or "") if found[3] == "-" else 0
+def _check_exponent(found: re.Match[str]) -> None:
+    """Refuse exponents that Spark refuses."""
+    if found[5] is None:
+        return
+    exponent = int(found[5] or "0") if len(found[5]) <= 10 else _MAX_SCALE + 1
+    fraction = len(found[2] or found[3] or "") if found[4] == "-" else 0
     if exponent + fraction > _MAX_SCALE:
-        raise refusal(EXPONENT, text, node)
+        raise LiteralError(EXPONENT)
 
 
-def _decimal(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
+def _decimal(digits: str, negative: bool) -> Decimal:
     value = Decimal(digits)
     _, figures, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     if max(len(figures), len(figures) + exponent, -exponent) > MAX_DIGITS:
-        raise refusal(
-            f"the number has more than {MAX_DIGITS} digits; write a double such as 1.5e0", text, node
-        )
+        raise LiteralError(f"the number has more than {MAX_DIGITS} digits; write a double such as 1.5e0")
     if -exponent > MAX_FRACTION:
-        raise refusal(
-            f"the number has more than {MAX_FRACTION} digits after the point; write a double such as 1.5e0",
-            text,
-            node,
+        raise LiteralError(
+            f"the number has more than {MAX_FRACTION} digits after the point; write a double such as 1.5e0"
         )
-    # Not `value * sign`, which rounds to 28 digits.
-    return Literal(LiteralType.DECIMAL, value.copy_negate() if sign < 0 else value)
+    # Not `value * -1`, which rounds to 28 digits.
+    return value.copy_negate() if negative else value
 
 
 def fits_one_decimal(literals: Iterable[Literal]) -> bool:
@@ -129,54 +140,37 @@ def fits_one_decimal(literals: Iterable[Literal]) -> bool:
     return whole + fraction <= MAX_DIGITS
 
 
-def _double(digits: str, sign: int, node: exp.Expr, text: str) -> Literal:
+def _double(digits: str, negative: bool) -> float:
     # Spark does not round to the greatest double: what is beyond it is refused.
     if Decimal(digits) > _MAX_DOUBLE:
-        raise refusal("the number does not fit into a double", text, node)
-    return Literal(LiteralType.DOUBLE, float(digits) * sign)
+        raise LiteralError("the number does not fit into a double")
+    return -float(digits) if negative else float(digits)
 
 
-def _suffixed(node: exp.TryCast, sign: int, text: str) -> Literal:
-    """Translate 5L, 5S, 5Y, 5D, 5F and 5BD, which sqlglot reads as casts."""
-    digits, kind = str(node.this.this), node.to.this
-    _check_number(digits, text, node)
-    value = _whole(digits, sign) if digits.isdigit() else None
-    if kind in _INT_SUFFIXES and value is not None:
-        bound = _INT_SUFFIXES[kind]
-        if -bound <= value < bound:
-            return Literal(LiteralType.INT, value)
-        raise refusal(f"{value} does not fit the type that its suffix names", text, node)
-    if kind is exp.DType.DOUBLE:
-        return _double(digits, sign, node, text)
-    if kind is exp.DType.FLOAT:
-        if Decimal(digits) > _MAX_FLOAT:
-            raise refusal("the number does not fit into a float", text, node)
-        return Literal(LiteralType.DOUBLE, float(np.float32(_double(digits, sign, node, text).value)))
-    if kind is exp.DType.DECIMAL:
-        return _decimal(digits, sign, node, text)
-    raise refusal(f"{digits} cannot have this suffix", text, node)
-
-
-def _moment(node: exp.Cast, text: str) -> Literal:
-    content = _string(node.this, text)
-    if node.to.this is exp.DType.DATE:
-        value, kind = to_date(content), LiteralType.DATE
-    else:
-        value, kind = to_timestamp(content), LiteralType.TIMESTAMP
+def moment_of(content: str, kind: LiteralType) -> Literal:
+    """Read the text of a DATE or TIMESTAMP."""
+    value = to_date(content) if kind is LiteralType.DATE else to_timestamp(content)
     # A zone may move a moment out of the years that dates and we can write.
     if value is None or not _FIRST <= value <= _LAST:
         name = kind.value
-        raise refusal(f"{content!r} is not a {name}; write {name.upper()} '2024-12-31'", text, node)
+        raise LiteralError(f"{content!r} is not a {name}; write {name.upper()} '2024-12-31'")
     return Literal(kind, value)
 
 
-def _string(node: exp.Expr, text: str) -> str:
-    """Read a quoted string by Spark's rules, from the text itself: sqlglot's differ in the corners."""
-    written = _written(node, text)
+def string_of(written: str) -> str:
+    r"""Read a text in quotes by Spark's rules.
+
+    >>> string_of(r"'it\'s'"), string_of(r"r'\d'")
+    ("it's", '\\d')
+    """
+    if written[0] in "rR":
+        return written[2:-1]
+    if "\\" not in written:
+        return written[1:-1]
     try:
         value = _ESCAPE.sub(_unescape, written[1:-1])
     except (ValueError, OverflowError):
-        raise refusal("the string has an escape beyond \\U0010FFFF, the last", text, node) from None
+        raise LiteralError("the string has an escape beyond \\U0010FFFF, the last") from None
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -184,7 +178,7 @@ def _string(node: exp.Expr, text: str) -> str:
         try:
             return value.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError:
-            raise refusal("the string holds a lone surrogate, which UTF-8 cannot carry", text, node) from None
+            raise LiteralError("the string holds a lone surrogate, which UTF-8 cannot carry") from None
     return value
 
 

@@ -135,7 +135,7 @@ def _elements(body: Node, variable: str) -> _ByKind | None:
     from headgate.records.language.conditions import Conditions
 
     try:
-        condition = Conditions("").filter(_named(body, variable))
+        condition = Conditions("", lambda _node: None).filter(_named(body, variable))
     except FilterError:
         return None
     return _condition(normalise(condition))

@@ -14,7 +14,7 @@ from headgate.service.api.events import read_asked
 from headgate.service.api.operation import READ, Answer, Call, in_json, operation
 from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, event_of, sent_row
 from headgate.service.problems import Problem
-from headgate.service.tenant.indexes import Ranking
+from headgate.service.tenant.index import Ranking
 
 if TYPE_CHECKING:
     from headgate.service.tenant.tenant import Tenant

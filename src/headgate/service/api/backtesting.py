@@ -17,13 +17,11 @@ from headgate.service.api.operation import READ, Answer, Call, in_json, operatio
 from headgate.service.api.validating import FilterBody  # noqa: TC001 -- msgspec reads it
 from headgate.service.problems import Problem
 from headgate.service.resources import SubscriptionBody  # noqa: TC001 -- msgspec reads it
-from headgate.service.tenant.index import Contents, Index
+from headgate.service.tenant.contents import Contents
+from headgate.service.tenant.index import Index
 from headgate.service.tenant.past import Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from headgate.core.event import Event, Id
     from headgate.service.tenant.tenant import Tenant
 
 Many = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
@@ -192,10 +190,6 @@ def _compared(
     return BacktestAnswer(
         events=found.events, first=first, last=found.last, cut=cut, filters=list(reports.values())
     )
-
-
-def _nobody(events: Sequence[Event]) -> list[list[Id]]:
-    return [[] for _ in events]
 
 
 def _micros(seconds: float) -> int:

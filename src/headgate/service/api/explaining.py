@@ -188,7 +188,7 @@ def plain(found: Any) -> Any:
 
 
 def _nearest(tenant: Tenant, event: Event, most: int) -> Explanation:
-    index: Any = tenant.index.alone.engine.index
+    index: Any = tenant.index.engines[0].index
     if not hasattr(index, "why_not"):
         raise Problem("near misses are known of filters over records: ask about one `subscription`", 422)
     found = index.why_not(event, most, None)

@@ -24,7 +24,7 @@ from headgate.service.storage.audit import noted
 from headgate.service.tenant.edits import changed, read_taxonomy
 
 if TYPE_CHECKING:
-    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.contents import Contents
 
 _SIGN = "\n"
 

@@ -124,7 +124,7 @@ def _ahead(tenant: Tenant, most: int) -> dict[str, None]:
 
 def _view(tenant: Tenant) -> View | None:
     routed = tenant.index.routed
-    return None if routed is None else routed.engine.graph.view
+    return None if routed is None else routed.graph.view
 
 
 def _hung(part: Part, view: View | None) -> HungPart:

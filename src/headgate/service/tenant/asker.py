@@ -14,10 +14,11 @@ from headgate.service.worker import Worker
 if TYPE_CHECKING:
     import asyncio
     from collections import deque
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from headgate.core.event import Event, Id
     from headgate.errors import EventError
+    from headgate.service.tenant.tenant import Tenant
 
     Found = list[list[Id] | EventError]
 
@@ -36,11 +37,9 @@ class Ask:
 class Asker(Worker[Ask]):
     """Matches the events of requests in the order in which they came."""
 
-    def __init__(
-        self, match: Callable[[Sequence[Event]], Found], loop: asyncio.AbstractEventLoop, name: str
-    ) -> None:
-        super().__init__(f"asker-{name}")
-        self._match = match
+    def __init__(self, tenant: Tenant, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(f"asker-{tenant.name}")
+        self._tenant = tenant
         self._loop = loop
         self.start()
 
@@ -63,7 +62,7 @@ class Asker(Worker[Ask]):
     def _do(self, items: list[Ask]) -> None:
         answers: list[Any]
         try:
-            found = self._match([event for each in items for event in each.events])
+            found = self._tenant.index.match([event for each in items for event in each.events])
         except Exception as error:  # noqa: BLE001 -- others must go on
             answers = [error] * len(items)
         else:

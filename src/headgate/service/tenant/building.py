@@ -19,9 +19,9 @@ from headgate.service.storage import subscriptions as stored_subscriptions
 from headgate.service.storage.graph import edge_of, node_of
 from headgate.service.storage.store import built, demand_build, keep
 from headgate.service.tenant.consumers import consumer_for
+from headgate.service.tenant.contents import Contents
 from headgate.service.tenant.edits import changed, read_taxonomy
-from headgate.service.tenant.index import Contents
-from headgate.service.tenant.indexes import Indexes
+from headgate.service.tenant.index import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,21 +74,21 @@ def contents_of(store: Store, quotas: Quotas, ids: Iterable[str] | None = None) 
     return Contents(found, nodes, edges, settings, bool(store.setting(_RANKED)))
 
 
-def open_index(store: Store, quotas: Quotas) -> Indexes:
+def open_index(store: Store, quotas: Quotas) -> Index:
     """Open the snapshot and make the changes since, or build the index again."""
     graph = bool(store.graph.nodes(most=1))
-    opened = None if store.must_build else Indexes.open(store.index, graph=graph)
+    opened = None if store.must_build else Index.read(store.index, graph=graph)
     if opened is None:
-        return Indexes.build(contents_of(store, quotas))
+        return Index.build(contents_of(store, quotas))
     index, position = opened
     changes = store.subscriptions.changes(position)
     try:
-        if all(index.needs(change) == index.shape for change in changes):
+        if all(index.shape.with_change(change) == index.shape for change in changes):
             index.repeat(changes)
             return index
     except HeadgateError as error:
         _LOG.warning("changes since the snapshot cannot be applied, the index is built again: %s", error)
-    return Indexes.build(contents_of(store, quotas))
+    return Index.build(contents_of(store, quotas))
 
 
 class Building:
@@ -99,7 +99,7 @@ class Building:
         store: Store,
         registry: Registry,
         workers: Workers,
-        index: Indexes,
+        index: Index,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._store = store
@@ -120,7 +120,7 @@ class Building:
         """Write a snapshot if there are changes; nothing else runs any more."""
         position = self._store.subscriptions.position()
         if position != self._saved_at or self._store.must_build:
-            await asyncio.to_thread(self.index.save, self._store.index, position)
+            await asyncio.to_thread(self.index.write, self._store.index, position)
             await asyncio.to_thread(
                 self._store.log.append, [], [stored_subscriptions.contained(position), built()]
             )
@@ -134,7 +134,7 @@ class Building:
 
     def fits(self, change: Change) -> bool:
         """Tell whether the index can make a change as it is; any thread may ask."""
-        return self.index.needs(change) == self.index.shape
+        return self.index.shape.with_change(change) == self.index.shape
 
     def apply(self, change: Change) -> None:
         """Make a change of subscriptions, or refuse it and change nothing."""
@@ -148,7 +148,7 @@ class Building:
 
     def _swap(
         self,
-        index: Indexes,
+        index: Index,
         good: list[tuple[str, SubscriptionBody]],
         also: Sequence[Write] = (),
         check: Callable[[], None] = lambda: None,
@@ -190,7 +190,7 @@ class Building:
         found: list[Stored] = taken
         return found, refused
 
-    def _built(self, rows: Rows) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Indexes]:
+    def _built(self, rows: Rows) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
         """Index what is stored and more, in a thread of its own."""
         registry = self._registry
         last: dict[str, tuple[int, SubscriptionBody, Subscription]] = {}
@@ -214,7 +214,7 @@ class Building:
             for _, said, wanted in last.values()
             if said.expires is None or said.expires.timestamp() > now
         ]
-        index, bad = Indexes.collect(contents._replace(subscriptions=[*kept, *fresh]))
+        index, bad = Index.collect(contents._replace(subscriptions=[*kept, *fresh]))
         for refused_id, reason in bad.items():
             if refused_id in last:
                 line, *_ = last.pop(str(refused_id))
@@ -248,7 +248,7 @@ class Building:
         await self._workers.between(self._begin_noting)
         try:
             index = await asyncio.to_thread(
-                lambda: Indexes.build(edit(contents_of(self._store, self._registry.quotas)))
+                lambda: Index.build(edit(contents_of(self._store, self._registry.quotas)))
             )
             await self._workers.between(lambda: self._swap(index, [], writes))
         finally:
@@ -284,7 +284,7 @@ class Building:
         """Write a snapshot of the index, while it is used."""
         # The index has at least what is on disk: changes are applied before they are written.
         position = self._store.subscriptions.position()
-        await asyncio.to_thread(self.index.save, self._store.index, position)
+        await asyncio.to_thread(self.index.write, self._store.index, position)
         self._saved_at = position
         await self._workers.write(stored_subscriptions.contained(position), built())
 

@@ -9,7 +9,7 @@ from headgate.runtime.operations import AddEdge, AddNode, RemoveEdge, RemoveNode
 
 if TYPE_CHECKING:
     from headgate.runtime.operations import Change
-    from headgate.service.tenant.index import Contents
+    from headgate.service.tenant.contents import Contents
 
 
 def changed(contents: Contents, change: Change) -> Contents:

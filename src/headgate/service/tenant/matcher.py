@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.service.storage.log import Write
     from headgate.service.storage.writer import Writer
+    from headgate.service.tenant.tenant import Tenant
 
     Reply = Callable[[Any], None]
 
@@ -101,31 +102,6 @@ class _Group:
     job: bool = False
 
 
-class Matching:
-    """What the matcher asks: the tenant's index and the numbers of its subscriptions."""
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether there are limits that may hold matches back."""
-        raise NotImplementedError
-
-    def match(self, events: Sequence[Event]) -> Matches:
-        """Find the subscriptions that get each event, or why it is refused."""
-        raise NotImplementedError
-
-    def ids_of(self, numbers: Sequence[int]) -> list[str]:
-        """Return the ids of subscriptions."""
-        raise NotImplementedError
-
-    def hold(self, now: int, found: Matches) -> tuple[Matches, Matches | None, list[Write]]:
-        """Take out of matches what limits hold back; returns what is left, that, and what must be written."""
-        raise NotImplementedError
-
-    def recover(self) -> None:
-        """Open the index again from what is stored: a change of it could not be written."""
-        raise NotImplementedError
-
-
 Asked = Publish | Job | Tell
 
 
@@ -134,13 +110,12 @@ class Matcher(Worker[Asked]):
 
     def __init__(
         self,
-        tenant: Matching,
+        tenant: Tenant,
         writer: Writer,
         position: int,
         settle: Callable[[list[tuple[Reply, Any]], Block | None], None],
-        name: str,
     ) -> None:
-        super().__init__(f"matcher-{name}")
+        super().__init__(f"matcher-{tenant.name}")
         self._tenant = tenant
         self._writer = writer
         self._position = position

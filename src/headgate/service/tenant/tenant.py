@@ -21,7 +21,7 @@ from headgate.service.settings import Quotas
 from headgate.service.storage.store import Store
 from headgate.service.tenant.building import Building, contents_of, open_index
 from headgate.service.tenant.consumers import Consumers
-from headgate.service.tenant.matcher import Matching, Publish, Published, Tell
+from headgate.service.tenant.matcher import Publish, Published, Tell
 from headgate.service.tenant.matches import Matches
 from headgate.service.tenant.registry import Registry
 from headgate.service.tenant.revisions import Revisions
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from headgate.core.event import Event, Id
-    from headgate.errors import EventError
+    from headgate.core.event import Event
     from headgate.service.resources import ConsumerBody
     from headgate.service.storage.block import Block
     from headgate.service.storage.consumers import StoredConsumer
     from headgate.service.storage.log import Write
-    from headgate.service.tenant.index import Contents
-    from headgate.service.tenant.indexes import Indexes
+    from headgate.service.tenant.contents import Contents
+    from headgate.service.tenant.index import Index
     from headgate.service.tenant.limits import Limits
     from headgate.service.tenant.matcher import Told
     from headgate.service.tenant.names import Names
@@ -50,7 +49,7 @@ _LOG = logging.getLogger("headgate.service")
 NO_QUOTAS = Quotas()
 
 
-class Tenant(Matching):
+class Tenant:
     """One tenant, open."""
 
     def __init__(
@@ -74,7 +73,7 @@ class Tenant(Matching):
             store, revisions, lambda: self._workers.taken, lambda each: self._workers.tell(self._tell, each)
         )
         self._registry = Registry(store, self._consumers, revisions, quotas)
-        self._workers = Workers(name, store.log, loop, self, self._match_now, self._note)
+        self._workers = Workers(store.log, loop, self, self._note)
         self._building = Building(store, self._registry, self._workers, index, loop)
         self._subscribing = Subscribing(self._registry, self._workers, self._building)
         # What others ask of a tenant, and the one that does it.
@@ -111,7 +110,7 @@ class Tenant(Matching):
     # What is here
 
     @property
-    def index(self) -> Indexes:
+    def index(self) -> Index:
         """Return the index of this moment."""
         return self._building.index
 
@@ -174,9 +173,6 @@ class Tenant(Matching):
         finally:
             self.waiting -= size
         return found
-
-    def _match_now(self, events: Sequence[Event]) -> list[list[Id] | EventError]:
-        return self.index.match(events)
 
     async def tell_due(self) -> int:
         """Publish the digests that are due; returns how many there are."""

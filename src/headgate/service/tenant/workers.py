@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from headgate.errors import EventError, HeadgateError
     from headgate.service.storage.block import Block
     from headgate.service.storage.log import Log, Write
-    from headgate.service.tenant.matcher import Asked, Matching
+    from headgate.service.tenant.matcher import Asked
+    from headgate.service.tenant.tenant import Tenant
 
     Found = list[list[Id] | EventError]
 
@@ -33,21 +34,19 @@ class Workers:
 
     def __init__(
         self,
-        name: str,
         log: Log,
         loop: asyncio.AbstractEventLoop,
-        matching: Matching,
-        match: Callable[[Sequence[Event]], Found],
+        tenant: Tenant,
         committed: Callable[[Block], None],
     ) -> None:
         self._loop = loop
-        self._match = match
+        self._tenant = tenant
         self._committed = committed
         self.position = log.bounds().last
         """The position of the last event that is on disk."""
-        self._writer = Writer(log, name)
-        self._matcher = Matcher(matching, self._writer, self.position, self._settle, name)
-        self._asker = Asker(match, loop, name)
+        self._writer = Writer(log, tenant.name)
+        self._matcher = Matcher(tenant, self._writer, self.position, self._settle)
+        self._asker = Asker(tenant, loop)
 
     @property
     def taken(self) -> int:
@@ -101,7 +100,7 @@ class Workers:
         if all(event.content_type == JSON for event in events):
             return await self._asker.ask(events)
         # Documents may take long, and others need not wait for them.
-        return await asyncio.to_thread(self._match, events)
+        return await asyncio.to_thread(self._tenant.index.match, events)
 
     def tell(self, told: Callable[..., None], *values: Any) -> None:
         """Have something called on the event loop, from any thread."""

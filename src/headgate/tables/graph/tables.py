@@ -102,13 +102,13 @@ def assemble(tables: dict[str, ReadTable], contents: Contents) -> AssembledGraph
     given = [nodes.given("id"), edges.given("source", "target"), subscriptions.given("id")]
     read = read_tables(*given)
     accepted = dict(zip(ORDER, map(len, (read.node_row, read.edge_row, read.subscription_row)), strict=True))
-    dialect = contents.room.dialect
+    dialect = contents.dialect
     rejected = pa.concat_tables([ordered[name].rejected(read, texts, dialect) for name in ORDER])
     ranks = None
     if CLAUSES in subscriptions.columns:
         filtered = _flags(read.parts.subscription_filter.is_valid())
         ranks = subscriptions.ranks(read.subscription_row, contents)
-        ranks = with_unfiltered(ranks, filtered, contents.room.always)
+        ranks = with_unfiltered(ranks, filtered, contents.always)
     return AssembledGraph(read.parts, programs, texts, rejected, accepted, ranks)
 
 

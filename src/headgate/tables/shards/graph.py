@@ -48,9 +48,9 @@ def place_graph(
 ) -> GraphPlacement:
     """Place the subscriptions of a graph; `find_tenants` reads the tenants in a column of their table."""
     parts = assembled.parts
-    path = sharding.routed_by(contents.name)
+    path = sharding.routed_by(contents.room_name)
     keys: list[Keys] = [None] * len(parts.subscription_ids)
-    if path is not None or sharding.demands(contents.name):
+    if path is not None or sharding.demands(contents.room_name):
         finder = contents.finder(path)
         keys = _keys_of(parts, finder.of_compiled(assembled.programs))
         if finder.demands:
@@ -66,7 +66,7 @@ def place_graph(
     home = placing.homes(parts.subscription_ids.to_arrow(), tenants, first)
     shards = [np.flatnonzero(home == number).tolist() for number in range(sharding.count)]
     summed = [(len(places), [keys[place] for place in places]) for places in shards]
-    return GraphPlacement(home, Routes.make(contents.name, path, summed))
+    return GraphPlacement(home, Routes.make(contents.room_name, path, summed))
 
 
 def _keys_of(parts: Parts, programs: list[Keys]) -> list[Keys]:

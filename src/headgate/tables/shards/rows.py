@@ -102,8 +102,8 @@ class ShardResult(NamedTuple):
 
 def survey_settings(contents: Contents, sharding: Sharding) -> tuple[Finder | None, str | None]:
     """Return what finds the keys of filters, if they are asked for, and the column of tenants."""
-    path = sharding.routed_by(contents.name)
-    wanted = path is not None or sharding.demands(contents.name)
+    path = sharding.routed_by(contents.room_name)
+    wanted = path is not None or sharding.demands(contents.room_name)
     return contents.finder(path) if wanted else None, sharding.column if sharding.by == BY_TENANT else None
 
 
@@ -306,9 +306,9 @@ def save_built(
                 f"a worker has written a shard to {place}, and it is not there: give a place that all "
                 "machines see"
             )
-    path = sharding.routed_by(contents.name)
+    path = sharding.routed_by(contents.room_name)
     routes = Routes.of_shards(
-        contents.name,
+        contents.room_name,
         path,
         [row[COUNT] for row in built],
         [row[OPEN] for row in built],

@@ -39,7 +39,7 @@ from headgate.records.importers.cesql.parse import parse
 from headgate.records.importers.cesql.reference import REQUIRED, Wrong
 from headgate.records.importers.reading import checked
 from headgate.records.importers.sql import FALSE, TRUE, Sql, every, some
-from headgate.records.language.refusal import MAX_CHARACTERS
+from headgate.records.language.limits import MAX_CHARACTERS
 
 _OTHER = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
