@@ -175,7 +175,7 @@ def _compared(
     if said.until is not None:
         end = min(end, log.at_time(_micros(said.until)) - 1)
     found = Comparison(first=first, end=end, most=said.events, patience=_PATIENCE)
-    found.run(log, before.match if len(before.engine) else _nobody, after.match)
+    found.run(log, before.match, after.match)
     for report in reports.values():
         tally = found.tally(report.id)
         report.matched = tally.after
