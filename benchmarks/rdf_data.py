@@ -17,11 +17,11 @@ from benchmarks.papers.gtopss import GToPSS
 from benchmarks.papers.matchers import MATCHERS
 from headgate.core.event import N_TRIPLES, Event
 from headgate.core.subscription import SPARQL, Subscription
-from headgate.rdf import reference
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.workloads.rdf.stars import Stars, read_classes
 from headgate.workloads.rdf.triples import Paper
+from tests.rdf import reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from benchmarks.papers.published import Lineage, PublishedGraph, demand
 from headgate.errors import SubscriptionError
 from headgate.rdf.language.model import ISA, is_variable
-from headgate.rdf.reference import SPARQL
+from tests.rdf.reference import SPARQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

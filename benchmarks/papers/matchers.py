@@ -19,7 +19,7 @@ from benchmarks.papers.ops import OpsStyle
 from benchmarks.papers.published import Lineage, PublishedGraph, demand
 from headgate.errors import SubscriptionError
 from headgate.rdf.language.model import is_variable
-from headgate.rdf.reference import SPARQL
+from tests.rdf.reference import SPARQL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,9 +15,10 @@ from headgate.rdf.language.model import (
     TYPE,
     is_iri,
     is_variable,
+    nodes,
 )
-from headgate.rdf.reference import image, nodes
 from headgate.rdf.taxonomy.entailing import own_order
+from tests.rdf.reference import image
 
 if TYPE_CHECKING:
     from headgate.rdf.language.model import Edge, Expression, Graph, Options, Pattern, Term

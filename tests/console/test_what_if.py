@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from headgate import Edge, Event, Node, Subscription
 from headgate.console import trial
 from headgate.console.draft import plan
-from headgate.console.trial import SAMPLE, Question, Run, Trials
+from headgate.console.trial import Question, Run, Trials
 from headgate.errors import HeadgateError
 from headgate.records.language.parse import parse_filter
 from headgate.records.reference import evaluate
 from headgate.service.envelope import stored_events
+from headgate.service.tenant.past import SAMPLE
 from tests.console.serving import serving
 from tests.graph.reference import best_paths, reach_subscriptions
 

@@ -15,18 +15,18 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import MIXED
 from headgate.graph.path_cost import TIMES
 from headgate.ranking.filters.clauses import weigh
-from headgate.rdf import reference as rdf
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.language.parse import parse_filter as parse_pattern
 from headgate.records import reference as records
 from headgate.records.language.parse import parse_filter
-from headgate.xml import reference as xml
 from headgate.xml.events.reading import document_of
 from headgate.xml.language.parse import parse_filter as parse_tree
 from tests.contract.telling import CONTENTS, DIALECTS, taxonomy
 from tests.contract.world import ROOM_OF
 from tests.graph.reference import best_paths, reach_subscriptions
 from tests.ranking.filters_reference import in_order
+from tests.rdf import reference as rdf
+from tests.xml import reference as xml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -38,8 +38,8 @@ from headgate.rdf.language.model import (
 )
 from headgate.rdf.language.printing import print_expression, print_pattern
 from headgate.rdf.language.values import compare
-from headgate.rdf.reference import World, solutions
 from tests.rdf.habits import ELSEWHERE, HABITS, Elsewhere, from_ox, to_ox
+from tests.rdf.reference import World, solutions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

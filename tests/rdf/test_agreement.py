@@ -10,7 +10,6 @@ import pytest
 
 from headgate import Event, Options, Subscription, Taxonomy
 from headgate.core.interning import TextPool
-from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.index.columns import compile_all, concatenate, take
 from headgate.rdf.index.index import RdfIndex
@@ -28,6 +27,7 @@ from headgate.rdf.language.model import (
 )
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.whole.query import parse_any
+from tests.rdf import reference
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 

@@ -14,7 +14,6 @@ from benchmarks.papers import gtopss, ops
 from benchmarks.papers.gtopss import GToPSS, join
 from benchmarks.papers.matchers import MATCHERS
 from headgate.errors import SubscriptionError
-from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.model import (
     ISA,
@@ -29,6 +28,7 @@ from headgate.rdf.language.model import (
     literal,
 )
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from tests.rdf import reference
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 

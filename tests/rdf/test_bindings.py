@@ -11,9 +11,9 @@ from headgate.rdf.events.reading import make_graph
 from headgate.rdf.index.bindings import bindings
 from headgate.rdf.language.model import SELECT, XSD, Compare, Edge, Options, Pattern, literal
 from headgate.rdf.language.parse import parse_filter
-from headgate.rdf.reference import solutions
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
+from tests.rdf.reference import solutions
 from tests.seeds import seeds, share
 
 OPTIONS = (Options(), Options(injective=True), Options(coerce=True), Options(coerce=True, injective=True))

@@ -16,9 +16,9 @@ from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import ISA, PLAIN, Options, Pattern
 from headgate.rdf.language.parse import parse_expression, parse_filter
 from headgate.rdf.language.rewrite import split_filters
-from headgate.rdf.reference import matches, solutions
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
+from tests.rdf.reference import matches, solutions
 from tests.rdf.test_bindings import OPTIONS, large_event
 from tests.rdf.test_reference import PROLOGUE, PUBLICATION, SECOND, TAXONOMY, event, statements
 from tests.seeds import seeds, share

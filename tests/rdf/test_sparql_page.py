@@ -17,10 +17,10 @@ from headgate.rdf.language.model import PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYP
 from headgate.rdf.language.parse import parse_expression, parse_filter
 from headgate.rdf.language.splitting import split
 from headgate.rdf.language.words import FUNCTIONS
-from headgate.rdf.reference import matches
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.whole.query import EVERY, Query, parse_any
 from tests.docs.fences import ROOT, fences, without_fences
+from tests.rdf.reference import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

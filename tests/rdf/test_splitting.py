@@ -12,9 +12,9 @@ from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.language.splitting import split
-from headgate.rdf.reference import matches
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
+from tests.rdf.reference import matches
 from tests.seeds import seeds, share
 
 PREFIX = "PREFIX : <urn:x:> "

@@ -12,7 +12,6 @@ import pytest
 
 from headgate import Event, Options, Subscription
 from headgate.core.text.alphabets import RUST
-from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.explain.explain import Explanation
@@ -21,6 +20,7 @@ from headgate.rdf.language.model import SUBPROPERTY, TYPE, literal
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.searches import search_of
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from tests.rdf import reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

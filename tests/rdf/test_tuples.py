@@ -9,8 +9,8 @@ from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.model import BELOW, ISA, SUBCLASS, TYPE, XSD, Options
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
-from headgate.rdf.reference import matches
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from tests.rdf.reference import matches
 
 EX = "http://example.org/"
 # Figure 5 (a) and (b) of the paper.

@@ -14,11 +14,11 @@ from headgate.errors import PlanError
 from headgate.rdf.language.model import Edge, Pattern
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.rewrite import substitute
-from headgate.rdf.reference import solutions
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.views.views import RdfViews
 from tests.rdf.random_patterns import random_graph, random_taxonomy
 from tests.rdf.random_views import view_set
+from tests.rdf.reference import solutions
 from tests.seeds import seeds, share
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from headgate import Event, Omissions, Subscription
 from headgate.contents.results import ResultRows
 from headgate.core.event import N_TRIPLES
 from headgate.errors import FilterError, SubscriptionError
-from headgate.rdf import reference
 from headgate.rdf.events.reading import make_graph, read_graph
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.index import RdfIndex
@@ -25,6 +24,7 @@ from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.whole.evaluator import EVALUATOR, Evaluator, Seen
 from headgate.rdf.whole.query import DECIDES, EVERY, NARROWS, Query, parse_any
 from headgate.rdf.whole.worker import TAXONOMY_GRAPH
+from tests.rdf import reference
 from tests.rdf.random_patterns import random_graph
 from tests.rdf.whole_oracle import ALLOWED, compare, draw
 

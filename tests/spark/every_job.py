@@ -25,7 +25,6 @@ from headgate.jobs.what_if import what_if
 from headgate.plan.graphs.rewritability import Search
 from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
-from headgate.spark.jobs.plan.planning import plan_subscriptions
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
@@ -33,7 +32,7 @@ from headgate.stream.settings import StreamSettings
 from headgate.tables.requests import Question
 from headgate.tables.results import Tables
 from tests.spark.files import get_lines, get_table, put_lines
-from tests.spark.jobs import compile_graph, compile_subscriptions
+from tests.spark.jobs import compile_graph, compile_subscriptions, plan_subscriptions
 from tests.streaming.world import read_folder
 
 if TYPE_CHECKING:
@@ -332,7 +331,7 @@ class Jobs:
             Settings(search=Search(k=10), fan_out=20.0, gap=0.0),
             rejected=self._at("refused.jsonl"),
             carries="row" if self._world.content == RECORDS else None,
-            on_spark=True,
+            by_workers=True,
             quiet=True,
         )
         return [done.views, done.events, done.embeddings, done.rewritings, done.utilization, done.latency]

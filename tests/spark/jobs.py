@@ -14,14 +14,15 @@ from headgate.jobs import compile as jobs_compile
 from headgate.jobs import generate as jobs_generate
 from headgate.jobs import graph as jobs_graph
 from headgate.jobs import match as jobs_match
+from headgate.jobs import plan as jobs_plan
 from headgate.jobs import what_if as jobs_what_if
-from headgate.local import plan as local_plan
 from headgate.local.runner import LocalRunner
 from headgate.runtime.sharding import Sharding
-from headgate.spark.jobs.plan import planning as spark_plan
 from headgate.spark.runner import SparkRunner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
     from headgate.backtest.effects import WhatIf
@@ -34,6 +35,18 @@ if TYPE_CHECKING:
 
 on_spark = pytest.mark.parametrize("session", [pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
 """Marks a test of Spark itself, or of what is left to it: it runs there always, and nowhere else."""
+
+
+def on_both(names: str = "", cases: Sequence[Any] = ((),), *by_day: int) -> pytest.MarkDecorator:
+    """Run all cases in this process, and on Spark: those at some places by day, the others nightly."""
+    found = []
+    for place, case in enumerate(cases):
+        values = case if isinstance(case, tuple) else (case,)
+        late = [] if place in (by_day or (0,)) else [pytest.mark.nightly]
+        found.append(pytest.param("local", *values))
+        found.append(pytest.param("spark", *values, marks=[pytest.mark.spark, *late]))
+    columns = ["session", *filter(None, names.split(","))]
+    return pytest.mark.parametrize(columns, found, indirect=["session"])
 
 
 def runner_of(session: SparkSession | None, *, quiet: bool = True) -> Runner:
@@ -76,9 +89,8 @@ def plan_subscriptions(
     session: SparkSession | None, *places_and_settings: Any, **options: Any
 ) -> tuple[PlanResult, MadePlan]:
     """Plan who feeds whom among the subscriptions of a snapshot."""
-    if session is None:
-        return local_plan.plan_subscriptions(*places_and_settings, **options)
-    return spark_plan.plan_subscriptions(session, *places_and_settings, **options)
+    runner = runner_of(session, quiet=options.pop("quiet", True))
+    return jobs_plan.plan_subscriptions(runner, *places_and_settings, **options)
 
 
 def generate(session: SparkSession | None, *rows_and_place: Any, **options: Any) -> None:

@@ -29,7 +29,7 @@ from headgate.tables.places import Format
 from headgate.xml.compiling import XmlContents
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import compile_subscriptions, on_spark
+from tests.spark.jobs import compile_subscriptions, on_both, on_spark
 from tests.spark.without_spark import compile_lines, lines_of
 
 if TYPE_CHECKING:
@@ -446,6 +446,7 @@ def test_relative_paths_and_file_uris(job: Job, monkeypatch: pytest.MonkeyPatch)
     assert names(Path(os.curdir).absolute()) == ["out", "sub", "subs.jsonl"]
 
 
+@on_both()
 def test_a_schema_refuses_what_can_never_match(job: Job) -> None:
     rows = ["age > 30", "aeg > 30", "age = 'x'", "user.city = 'Bern'", "array_contains(tags, 'x')"]
     table = put_lines(job.folder / "s.jsonl", [{"id": n, "filter": text} for n, text in enumerate(rows)])

@@ -22,7 +22,7 @@ from headgate.tables.results import Tables
 from tests.graph.random_graphs import draw_event, draw_graph
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, put, put_lines, put_table
-from tests.spark.jobs import compile_graph, match_events, on_spark
+from tests.spark.jobs import compile_graph, match_events, on_both, on_spark
 from tests.spark.without_spark import compile_graph_lines, match_lines
 
 if TYPE_CHECKING:
@@ -423,6 +423,7 @@ def test_json_events_keep_their_own_types(here: Here) -> None:
     assert here.match(*rows) == [(0, "one"), (1, "one"), (2, "z"), (4, "one")]
 
 
+@on_both()
 def test_the_schema_and_the_sample_apply(job: Job) -> None:
     nodes = [Node("a"), Node("b", "aeg > 1", subscription="b"), Node("c", "age > 1", subscription="c")]
     sample = put_lines(job.folder / "sample.jsonl", [{"id": 1, "age": 5}])

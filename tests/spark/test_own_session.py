@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from headgate.contents.kind import FilterSettings
 from headgate.jobs.backtest import backtest
 from headgate.jobs.match import match_events
+from headgate.jobs.summary import refusals_of, summarise
 from headgate.jobs.what_if import what_if
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
 from headgate.spark.stream.run import CONF
-from headgate.spark.tables.summary import refusals_of, summarise
 from headgate.tables.requests import Question
 from tests.contract.frames import HOSTILE
 from tests.lanes import some
@@ -125,8 +125,9 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
     question = Question(changes, made, events["csv"], cost=False)
     changed = what_if(SparkRunner(session, quiet=True), question, rejected=no)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
-    found["summary"] = summarise(session, str(folder / "m-csv.jsonl"), 3, quiet=True)
-    found["refusals"] = refusals_of(session, no)
+    runner = SparkRunner(session, quiet=True)
+    found["summary"] = summarise(runner, str(folder / "m-csv.jsonl"), 3)
+    found["refusals"] = refusals_of(runner, no)
     return found
 
 

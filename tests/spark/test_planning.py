@@ -12,18 +12,17 @@ import pytest
 from headgate import Event, SavedPlan, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.errors import PlanError, TableError
-from headgate.local.plan import rows_of
+from headgate.jobs.plan import estimate, rows_of
+from headgate.local.runner import LocalTable
 from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.running.validate import problems
 from headgate.records.index.index import RecordIndex
-from headgate.spark.jobs.plan.planning import estimate
 from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language.printing import print_pattern
-from tests.lanes import some
 from tests.spark.files import get_lines, put_lines
-from tests.spark.jobs import plan_subscriptions
+from tests.spark.jobs import on_both, plan_subscriptions, runner_of
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import view_set
 
@@ -52,13 +51,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Subscript
 
 
 def test_estimates_are_those_of_the_library(
-    spark: SparkSession, made: tuple[Path, list[Subscription], list[Event]]
+    session: SparkSession | None, made: tuple[Path, list[Subscription], list[Event]]
 ) -> None:
     folder, subscriptions, events = made
     rejected = folder / "refused.jsonl"
-    found = estimate(
-        spark, str(folder / "xml"), str(folder / "sample.jsonl"), rejected=str(rejected), quiet=True
-    )
+    sample = str(folder / "sample.jsonl")
+    found = estimate(runner_of(session), str(folder / "xml"), sample, rejected=str(rejected))
     views = views_of(subscriptions)
     index = XmlIndex.build(
         Subscription(number, each.filter, each.dialect) for number, each in enumerate(subscriptions)
@@ -71,22 +69,22 @@ def test_estimates_are_those_of_the_library(
     assert "not valid XML" in row["reason"]
 
 
-@pytest.mark.parametrize("on_spark", some([False, True], 1))
+@on_both("by_workers", [False, True], 1)
 def test_a_network_from_tables(
-    spark: SparkSession, made: tuple[Path, list[Subscription], list[Event]], on_spark: bool
+    session: SparkSession | None, made: tuple[Path, list[Subscription], list[Event]], by_workers: bool
 ) -> None:
     folder, subscriptions, _ = made
     done, found = plan_subscriptions(
-        spark,
+        session,
         str(folder / "xml"),
         str(folder / "sample.jsonl"),
-        str(folder / f"network-{on_spark}"),
+        str(folder / f"network-{by_workers}"),
         SETTINGS,
         rejected=str(folder / "refused.jsonl"),
-        on_spark=on_spark,
+        by_workers=by_workers,
         quiet=True,
     )
-    network = SavedPlan.open(folder / f"network-{on_spark}")
+    network = SavedPlan.open(folder / f"network-{by_workers}")
     assert not problems(network.plan, network.rewritings, network.costs, network.capacities)
     assert not problems(network.before, network.rewritings, network.costs, network.capacities)
     assert list(network.ids) == [each.id for each in subscriptions]
@@ -95,17 +93,17 @@ def test_a_network_from_tables(
     assert done.latency <= done.latency_before
     assert done.gap <= 1e-6
     assert network.about["sample"] == {"table": "sample.jsonl", "events": 12}
-    manifest = json.loads((folder / f"network-{on_spark}" / "manifest.json").read_text())
+    manifest = json.loads((folder / f"network-{by_workers}" / "manifest.json").read_text())
     assert set(manifest["tables"]) == {"views.parquet", "feeds.parquet"}
     # Workers find what this machine finds.
     again, _ = plan_subscriptions(
-        spark,
+        session,
         str(folder / "xml"),
         str(folder / "sample.jsonl"),
         str(folder / "again"),
         SETTINGS,
         rejected=str(folder / "refused.jsonl"),
-        on_spark=not on_spark,
+        by_workers=not by_workers,
         quiet=True,
     )
     assert (again.embeddings, again.rewritings, again.utilization) == (
@@ -189,7 +187,7 @@ def test_a_bad_site_is_refused(tmp_path: Path, row: dict[str, Any], reason: str)
     ids = RecordIndex.build([Subscription(f"s{number}", "a = 1") for number in range(3)]).ids
     table = put_lines(tmp_path / "sites.jsonl", [{"id": "s0", "site": "hub", "fan_out": 2}, row])
     with pytest.raises(TableError) as refused:
-        read_sites(rows_of(table), table, ids, Bounds())
+        read_sites(rows_of(LocalTable(table)), table, ids, Bounds())
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -207,7 +205,7 @@ def test_a_bad_site_is_refused(tmp_path: Path, row: dict[str, Any], reason: str)
 def test_a_bad_link_is_refused(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
     table = put_lines(tmp_path / "links.jsonl", [{"from": "source", "to": "a", "speed": 3}, row])
     with pytest.raises(TableError) as refused:
-        read_links(rows_of(table, *LINK_ENDS), table, ["a", "b"])
+        read_links(rows_of(LocalTable(table), *LINK_ENDS), table, ["a", "b"])
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -217,7 +215,7 @@ def test_a_site_of_ones_own_is_no_site_of_that_name(tmp_path: Path) -> None:
     table = put_lines(
         tmp_path / "sites.jsonl", [{"id": "s0", "site": "s1", "fan_out": 2}, {"id": "s2", "cpu": 1}]
     )
-    found = read_sites(rows_of(table), table, ids, Bounds(fan_out=7.0))
+    found = read_sites(rows_of(LocalTable(table)), table, ids, Bounds(fan_out=7.0))
     assert found.capacities.sites.tolist() == [0, 1, 2]
     assert found.capacities.fan_out.tolist() == [2.0, 7.0, 7.0]
     assert found.capacities.cpu.tolist() == [np.inf, np.inf, 1.0]

@@ -1,4 +1,4 @@
-"""Graphs on Spark: what one machine finds, to the bit, however targets are shared out."""
+"""Graphs found by workers: what one machine finds, to the bit, however targets are shared out."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from headgate.jobs import plan_graphs
 from headgate.plan.graphs import embeddings, joining, rewritability
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.rewritability import Search
-from headgate.spark.jobs.plan import graphs as planning_graphs
 from headgate.xml.views.views import XmlViews
 from tests.lanes import some
 from tests.plan.graph_lists import same
+from tests.spark.jobs import runner_of
 from tests.xml.random_views import view_set
 
 if TYPE_CHECKING:
@@ -29,24 +30,23 @@ def draw_views(seed: int, count: int) -> XmlViews:
 
 
 @pytest.mark.parametrize("parts", some([1, 3, None], 1))
-def test_it_is_what_one_machine_finds(spark: SparkSession, parts: int | None) -> None:
+def test_it_is_what_one_machine_finds(session: SparkSession | None, parts: int | None) -> None:
     """Embeddings, rewritings from them, and both joined."""
+    runner = runner_of(session)
     views = draw_views(1, 150)
     weights = np.array([random.Random(view).random() for view in range(len(views))])
     search = Search(k=10, quota=2, most_steps=40)
-    graph = planning_graphs.embedding_graph(spark, views, parts=parts, spread=2)
+    graph = plan_graphs.embedding_graph(runner, views, parts=parts, spread=2)
     assert same(graph, embeddings.embedding_graph(views, spread=2))
     acyclic, removed = without_cycles(graph, needed=views.needed)
     assert removed > 0
-    found = planning_graphs.find_rewritings(
-        spark, views.needed, acyclic, search, weights=weights, parts=parts
-    )
+    found = plan_graphs.find_rewritings(runner, views.needed, acyclic, search, weights=weights, parts=parts)
     here = rewritability.find_rewritings(views.needed, acyclic, search, weights=weights)
     assert len(here.rewritings.inputs) > 100
     assert same(found.rewritings, here.rewritings)
     assert len(here.cut_short)
     assert found.cut_short.tolist() == here.cut_short.tolist()
-    joined = planning_graphs.joined_rewritings(spark, views, search, weights=weights, parts=parts, spread=2)
+    joined = plan_graphs.joined_rewritings(runner, views, search, weights=weights, parts=parts, spread=2)
     alone = joining.joined_rewritings(views, search, weights=weights, spread=2)
     assert same(joined.searched.rewritings, alone.searched.rewritings)
     assert joined.searched.cut_short.tolist() == alone.searched.cut_short.tolist()
@@ -54,19 +54,20 @@ def test_it_is_what_one_machine_finds(spark: SparkSession, parts: int | None) ->
     assert joined.removed == alone.removed > 0
 
 
-def test_more_parts_than_views_and_no_edges(spark: SparkSession) -> None:
+def test_more_parts_than_views_and_no_edges(session: SparkSession | None) -> None:
     """Parts may be empty, and graphs too."""
+    runner = runner_of(session)
     views = draw_views(2, 5)
-    graph = planning_graphs.embedding_graph(spark, views, parts=9)
+    graph = plan_graphs.embedding_graph(runner, views, parts=9)
     assert same(graph, embeddings.embedding_graph(views))
     nothing = XmlViews.build(draw_views(3, 5).patterns[:1])
-    empty = planning_graphs.embedding_graph(spark, nothing, parts=2)
+    empty = plan_graphs.embedding_graph(runner, nothing, parts=2)
     assert same(empty, embeddings.embedding_graph(nothing))
-    found = planning_graphs.find_rewritings(spark, nothing.needed, empty)
+    found = plan_graphs.find_rewritings(runner, nothing.needed, empty)
     assert same(found.rewritings, rewritability.rewritings(nothing.needed, empty))
 
 
-def test_bounds_are_checked_before_spark_is_asked(spark: SparkSession) -> None:
+def test_bounds_are_checked_before_workers_are_asked(session: SparkSession | None) -> None:
     """The same refusal as on one machine."""
     with pytest.raises(ValueError, match="k is 0 and must be 1 or more"):
-        planning_graphs.joined_rewritings(spark, draw_views(2, 5), Search(k=0))
+        plan_graphs.joined_rewritings(runner_of(session), draw_views(2, 5), Search(k=0))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.spark.tables.summary import refusals_of
-from headgate.tables.summary import MOST
+from headgate.jobs.summary import MOST, refusals_of
 from tests.spark.files import FORMS, Row, put, put_table
+from tests.spark.jobs import on_both, runner_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +25,8 @@ ROWS: list[Row] = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_are_counted_by_kind(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    first, second = refusals_of(spark, put_table(tmp_path / f"rejected.{form}", ROWS))
+def test_rows_are_counted_by_kind(session: SparkSession | None, tmp_path: Path, form: str) -> None:
+    first, second = refusals_of(runner_of(session), put_table(tmp_path / f"rejected.{form}", ROWS))
     assert (first.reason, first.rows) == ("attribute … is not in the schema", 3)
     assert first.examples[0].startswith("attribute 'aeg' is not in the schema, at character 3")
     assert first.examples[0].endswith(", in x")
@@ -35,11 +35,12 @@ def test_rows_are_counted_by_kind(spark: SparkSession, tmp_path: Path, form: str
     assert second.examples == ('the event has no id, in {"a": 1}', 'the event has no id, in {"a": 2}')
 
 
-def test_nothing_refused_and_too_many_kinds(spark: SparkSession, tmp_path: Path) -> None:
-    assert refusals_of(spark, put(tmp_path / "none.jsonl", "")) == ()
+@on_both()
+def test_nothing_refused_and_too_many_kinds(session: SparkSession | None, tmp_path: Path) -> None:
+    assert refusals_of(runner_of(session), put(tmp_path / "none.jsonl", "")) == ()
     letters = "abcdefghijklmnopqrstuvwxyz"
     rows: list[Row] = [{"table": "t", "row": "r", "reason": f"reason {letter}"} for letter in letters]
-    found = refusals_of(spark, put_table(tmp_path / "many.parquet", rows))
+    found = refusals_of(runner_of(session), put_table(tmp_path / "many.parquet", rows))
     assert len(found) == MOST
     assert (found[-1].reason, found[-1].rows) == (
         f"{len(letters) - MOST + 1} other reasons",

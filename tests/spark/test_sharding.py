@@ -24,7 +24,7 @@ from headgate.tables.frames.tuples import _of_event
 from headgate.tables.shards.rows import HOME
 from headgate.xml.index.index import XmlIndex
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import compile_subscriptions, match_events, on_spark
+from tests.spark.jobs import compile_subscriptions, match_events, on_both, on_spark
 from tests.spark.shard_cases import draw_case
 from tests.spark.without_spark import compile_lines, match_lines
 
@@ -56,7 +56,7 @@ def compile_rows(session: SparkSession | None, folder: Path, table: str, shardin
     return compile_subscriptions(session, table, place, rejected=refused, sharding=sharding, quiet=True)
 
 
-@pytest.mark.parametrize("by", RULES)
+@on_both("by", RULES)
 def test_rows_are_refused_as_in_one_piece(session: SparkSession | None, tmp_path: Path, by: str) -> None:
     table = put_lines(tmp_path / "subs.jsonl", ROWS)
     one = compile_lines(tmp_path / "out", ROWS)
@@ -81,7 +81,7 @@ def test_rows_are_refused_as_in_one_piece(session: SparkSession | None, tmp_path
     assert done.met <= 2 * len([each for each in found if len(each)])
 
 
-@pytest.mark.parametrize(("more", "found"), [([], range(30)), (["007"], [*map(str, range(30)), "007"])])
+@on_both("more,found", [([], range(30)), (["007"], [*map(str, range(30)), "007"])])
 def test_whole_numbers_of_csv_are_seen_in_the_whole_table(
     session: SparkSession | None, tmp_path: Path, more: list[str], found: Sequence[Any]
 ) -> None:

@@ -27,11 +27,11 @@ from headgate.workloads.xml.xmark import LAWS, TABLE_2, WAN, XMark, draw_views, 
 from headgate.xml.events.reading import read_document
 from headgate.xml.language.model import ANY, CHILD, DESCENDANT, ROOT, TEXT, is_attribute
 from headgate.xml.language.parse import parse_filter
-from headgate.xml.reference import matches
 from headgate.xml.views.views import XmlViews, canonical
 from tests.cli.running import Command
 from tests.seeds import examples, seeds
 from tests.spark.files import get_table
+from tests.xml.reference import matches
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,6 @@ import pytest
 from headgate import Event, Subscription
 from headgate.contents.columns import from_bytes, to_bytes
 from headgate.core.interning import TextPool
-from headgate.xml import reference
 from headgate.xml.events.reading import read_document
 from headgate.xml.index import matching
 from headgate.xml.index.columns import Columns, compile_all, concatenate, take
@@ -25,6 +24,7 @@ from headgate.xml.language.model import Test as Condition
 from headgate.xml.language.printing import print_pattern
 from headgate.xml.language.values import number
 from tests.seeds import seeds, share
+from tests.xml import reference
 from tests.xml.random_patterns import random_document, random_pattern
 
 if TYPE_CHECKING:

@@ -32,9 +32,9 @@ from headgate.xml.language.model import (
 from headgate.xml.language.model import (
     Test as Condition,
 )
-from headgate.xml.reference import matches, satisfies, taking_part, tuples
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
+from tests.xml.reference import matches, satisfies, taking_part, tuples
 
 pytestmark = pytest.mark.jit_off
 

@@ -9,12 +9,12 @@ from dataclasses import asdict
 import pytest
 
 from headgate.xml.events.reading import read_document
-from headgate.xml.explain.explain import Explanation, explain, nearest
+from headgate.xml.explain.explain import Explanation, explain, nearest, reachable
 from headgate.xml.language.model import ROOT
 from headgate.xml.language.parse import parse_filter
-from headgate.xml.reference import matches, reachable, satisfies
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
+from tests.xml.reference import matches, satisfies
 
 NEWS = (
     '<news xmlns:n="urn:n"><item id="1"><company>Acme</company><price>4.5</price>'

@@ -9,9 +9,9 @@ import pytest
 from headgate.xml.events.reading import parse, read_document
 from headgate.xml.language.model import CHILD, CONT, DESCENDANT, ID, VAL, Node, Pattern, StructuralId
 from headgate.xml.language.model import Test as Condition
-from headgate.xml.reference import combinations, matches, taking_part, tuples
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document, random_pattern
+from tests.xml.reference import combinations, matches, taking_part, tuples
 from tests.xml.xpath import NAMESPACES, holds_expression, node_expression
 
 BOOKS = (

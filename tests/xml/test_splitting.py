@@ -12,9 +12,9 @@ from headgate.xml.events.reading import read_document
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.printing import print_pattern, print_tree
 from headgate.xml.language.splitting import split
-from headgate.xml.reference import matches
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document, random_pattern
+from tests.xml.reference import matches
 
 
 def test_each_leaf_is_a_clause() -> None:

@@ -17,11 +17,11 @@ from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.model import RETURNS, SIGNS
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.splitting import split
-from headgate.xml.reference import matches, tuples
 from headgate.xml.whole.explain import shown_need
 from headgate.xml.whole.model import WholeFilter, XPathSettings
 from headgate.xml.whole.reading import read_filter
 from tests.docs.fences import ROOT, without_fences
+from tests.xml.reference import matches, tuples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from headgate.cli.shell import (
     cli,
     fields_of,
     prepare,
-    run_job,
+    run_on,
     shown_command,
     tell,
     where_options,
@@ -19,8 +19,8 @@ from headgate.cli.shell import (
 from headgate.plan.settings import Plan
 
 if TYPE_CHECKING:
+    from headgate.jobs.runner import Runner
     from headgate.plan.running.planner import MadePlan
-    from headgate.spark.session.session import Session
     from headgate.tables.planning import PlanResult
     from headgate.tables.settings import Where
 
@@ -57,19 +57,15 @@ def plan(asked: Plan, where: Where, *, quiet: bool, as_json: bool) -> None:
 
     settings = Settings.of(asked.rewritings, asked.bounds)
 
-    def here() -> tuple[PlanResult, MadePlan]:
-        from headgate.local.plan import plan_subscriptions
+    # Who insists on Spark has its workers find the graphs, too.
+    by_workers = True if where.engine == "spark" else None
 
-        return plan_subscriptions(settings=settings, quiet=quiet, **said)
+    def run(runner: Runner) -> tuple[PlanResult, MadePlan]:
+        from headgate.jobs.plan import plan_subscriptions
 
-    def on_spark(spark: Session) -> tuple[PlanResult, MadePlan]:
-        from headgate.spark.jobs.plan.planning import plan_subscriptions
+        return plan_subscriptions(runner, settings=settings, by_workers=by_workers, **said)
 
-        # Who insists on Spark has its workers find the graphs, too.
-        by_workers = True if where.engine == "spark" else None
-        return plan_subscriptions(spark, settings=settings, on_spark=by_workers, quiet=quiet, **said)
-
-    done, made = run_job(where, large, here, on_spark, quiet=quiet)
+    done, made = run_on(where, large, run, quiet=quiet)
     if asked.page is not None:
         from headgate.report.plan_page import write_report
 

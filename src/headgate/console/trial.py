@@ -15,22 +15,22 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.backtest.effects import NOISY, NOTHING
 from headgate.console.draft import Planned, Refused, Row, changes_graph, ids_of, plan
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 from headgate.runtime.operations import UNSUBSCRIBE
-from headgate.service.envelope import stored_events
 from headgate.service.problems import Busy
 from headgate.service.resources import DEFAULT
 from headgate.service.tenant.index import Index, Ranking
+from headgate.service.tenant.past import Comparison, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from headgate.core.event import Event
-    from headgate.service.storage.block import Block
+    from headgate.core.event import Event, Id
     from headgate.service.tenant.contents import Contents
     from headgate.service.tenant.tenant import Tenant
 
@@ -39,10 +39,6 @@ PATIENCE = 60.0
 """Seconds that events are tried at most."""
 NOISE = 0.1
 """The share of events from which on a subscription is noisy."""
-SAMPLE = 5
-"""Events that are shown of those that a subscription gains, and loses."""
-_TOGETHER = 200
-"""Events between which it is seen whether to go on."""
 _AT_ONCE = 2
 """Trials of a server that run at the same time, each of another tenant."""
 WHOLE = 200_000
@@ -64,49 +60,40 @@ class Question(NamedTuple):
     """Who would be among the best so many, in the place of who matches."""
 
 
-@dataclass
-class Effect:
+@dataclass(kw_only=True)
+class Effect(Tally):
     """What a draft does to one subscription."""
 
     id: str
-    op: str = ""
+    op: str
     """Empty for one that no row names."""
-    filter: str = ""
-    before: int = 0
-    after: int = 0
-    gained: int = 0
-    lost: int = 0
-    higher: int = 0
-    """Of ranks: events for which it is further up than before."""
-    lower: int = 0
-    share: float = 0.0
+    filter: str
+    share: float
     """Matches after, by events."""
-    flag: str = ""
-    consumer: str = DEFAULT
-    sample_gained: list[int] = field(default_factory=list)
-    sample_lost: list[int] = field(default_factory=list)
+    flag: str
+    consumer: str
 
 
-@dataclass
-class Result:
+@dataclass(kw_only=True)
+class Result(Comparison):
     """What a draft does."""
 
     planned: Planned
     revisions: dict[str, int]
     """Of the subscriptions that the draft names, when it was tried."""
-    refused: list[Refused] = field(default_factory=list)
-    events: int = 0
-    refused_events: int = 0
-    first: int = 0
-    last: int = 0
-    """Cursors of the events that were tried."""
-    seconds_of_events: float = 0.0
-    """From the first to the last, by when they were committed."""
-    cut: str = ""
-    """Why not all that were asked for were tried."""
+    refused: list[Refused]
     effects: list[Effect] = field(default_factory=list)
     """Of subscriptions that are named, or that gain or lose anything; most changed first."""
     seconds: float = 0.0
+
+    @property
+    def cut(self) -> str:
+        """Say why not all that were asked for were tried."""
+        return (
+            f"{PATIENCE:g} seconds were over: the first events of those that were asked for"
+            if self.late
+            else ""
+        )
 
     @property
     def gained(self) -> int:
@@ -141,14 +128,13 @@ class Run:
     def __init__(self, tenant: Tenant, question: Question) -> None:
         self.question = question
         self.phase = "reading what there is"
-        self.done = 0
-        self.total = 0
+        self.trying: Result | None = None
+        """What is known so far."""
         self.result: Result | None = None
         self.error = ""
         self.ended = False
         self.tenant = tenant
         self._stop = threading.Event()
-        self._effects: dict[str, Effect] = {}
 
     @property
     def cancelled(self) -> bool:
@@ -184,7 +170,6 @@ class Run:
             )
         revisions = {each: tenant.revisions[each] for each in named if each in tenant.revisions}
         planned = plan(tenant.contents(None if whole else named), rows)
-        result = Result(planned, revisions, list(planned.refused))
         if self._stop.is_set():
             return
         self.phase = "building two indexes"
@@ -192,7 +177,7 @@ class Run:
         before, after = (
             Index.collect(self._narrowed(each, concerned)) for each in (planned.before, planned.after)
         )
-        result.refused += [
+        refused = [
             Refused(planned.rows.get(str(each), {"id": str(each)}), reason)
             for each, reason in after[1].items()
             if str(each) in planned.ops
@@ -200,8 +185,24 @@ class Run:
         if self._stop.is_set():
             return
         self.phase = "trying events"
-        self._try_all(before[0], after[0], result)
-        result.effects = self._told(planned, result)
+        log, question = tenant.store.log, self.question
+        bounds = log.bounds()
+        first = max(bounds.first, bounds.last - question.events + 1)
+        if question.since is not None:
+            first = max(first, log.at_time(max(0, int(question.since * 1e6))))
+        self.trying = result = Result(
+            first=first,
+            end=bounds.last,
+            most=question.events,
+            patience=PATIENCE,
+            ranked=question.best is not None,
+            planned=planned,
+            revisions=revisions,
+            refused=[*planned.refused, *refused],
+        )
+        old, new = (partial(self._asked, each) for each, _ in (before, after))
+        result.run(log, old, new, self._stop.is_set)
+        result.effects = self._told(result)
         if not self._stop.is_set():
             self.result = result
 
@@ -214,112 +215,47 @@ class Run:
 
     # Events
 
-    def _try_all(self, before: Index, after: Index, result: Result) -> None:
-        log, began = self.tenant.store.log, time.monotonic()
-        bounds = log.bounds()
-        first = max(bounds.first, bounds.last - self.question.events + 1)
-        if self.question.since is not None:
-            first = max(first, log.at_time(max(0, int(self.question.since * 1e6))))
-        self.total = max(0, bounds.last - first + 1)
-        begin_time = end_time = 0
-        result.first, result.last = first, first - 1
-        for block in log.read(first, self.total) if self.total else ():
-            begin_time, end_time = begin_time or block.time, block.time
-            for cursor, events in _parts(block, first, bounds.last):
-                if self._stop.is_set():
-                    return
-                if time.monotonic() - began > PATIENCE:
-                    result.cut = (
-                        f"{PATIENCE:g} seconds were over: the first events of those that were asked for"
-                    )
-                    break
-                self._try(before, after, cursor, events, result)
-                result.last = cursor + len(events) - 1
-                self.done += len(events)
-            if result.cut:
-                break
-        result.events = self.done
-        result.seconds_of_events = (end_time - begin_time) / 1e6
-
-    def _try(self, before: Index, after: Index, cursor: int, events: Sequence[Event], result: Result) -> None:
-        for row, (old, new) in enumerate(
-            zip(self._asked(before, events), self._asked(after, events), strict=True)
-        ):
-            if isinstance(old, EventError) or isinstance(new, EventError):
-                result.refused_events += 1
-                continue
-            places = {each: place for place, each in enumerate(old)}
-            for place, identity in enumerate(new):
-                effect = self._effect(identity)
-                effect.after += 1
-                if identity not in places:
-                    effect.gained += 1
-                    if len(effect.sample_gained) < SAMPLE:
-                        effect.sample_gained.append(cursor + row)
-                elif self.question.best is not None:
-                    effect.higher += place < places[identity]
-                    effect.lower += place > places[identity]
-            kept = {*new}
-            for identity in old:
-                effect = self._effect(identity)
-                effect.before += 1
-                if identity not in kept:
-                    effect.lost += 1
-                    if len(effect.sample_lost) < SAMPLE:
-                        effect.sample_lost.append(cursor + row)
-
-    def _asked(self, index: Index, events: Sequence[Event]) -> list[list[str] | EventError]:
+    def _asked(self, index: Index, events: Sequence[Event]) -> Sequence[Sequence[Id] | EventError]:
         if self.question.best is None:
-            return [
-                each if isinstance(each, EventError) else list(map(str, each)) for each in index.match(events)
-            ]
-        found: list[list[str] | EventError] = []
+            return index.match(events)
+        found: list[list[Id] | EventError] = []
         for event in events:
             try:
-                best = index.top(event, Ranking(self.question.best))
-                found.append([str(each.subscription) for each in best])
+                found.append([each.subscription for each in index.top(event, Ranking(self.question.best))])
             except EventError as error:
                 found.append(error)
         return found
 
-    def _effect(self, identity: str) -> Effect:
-        if identity not in self._effects:
-            self._effects[identity] = Effect(identity)
-        return self._effects[identity]
-
     # What it comes to
 
-    def _told(self, planned: Planned, result: Result) -> list[Effect]:
+    def _told(self, result: Result) -> list[Effect]:
+        planned = result.planned
         refused = {str(each.row.get("id")) for each in result.refused}
-        for identity in planned.ops:
-            if identity not in refused:
-                self._effect(identity)
+        for identity in planned.ops.keys() - refused:
+            result.tally(identity)
         filters = {str(each.id): each.filter for each in planned.before.subscriptions}
         filters |= {str(each.id): each.filter for each in planned.after.subscriptions}
         found = []
-        for each in self._effects.values():
-            each.op = planned.ops.get(each.id, "")
-            if not (each.op or each.gained or each.lost or each.higher or each.lower):
+        for identity, each in result.tallies.items():
+            op = planned.ops.get(identity, "")
+            if not (op or each.gained or each.lost or each.higher or each.lower):
                 continue
-            each.filter = filters.get(each.id, "")
-            each.share = each.after / result.events if result.events else 0.0
-            if not each.after and each.op != UNSUBSCRIBE:
-                each.flag = NOTHING
-            elif each.share > NOISE:
-                each.flag = NOISY
-            stored = self.tenant.store.subscriptions.get(each.id)
-            said = planned.rows.get(each.id, {}).get("consumer")
-            each.consumer = str(said or (DEFAULT if stored is None else stored.consumer))
-            found.append(each)
+            share = each.after / result.events if result.events else 0.0
+            silent = not each.after and op != UNSUBSCRIBE
+            stored = self.tenant.store.subscriptions.get(identity)
+            said = planned.rows.get(identity, {}).get("consumer")
+            found.append(
+                Effect(
+                    **vars(each),
+                    id=identity,
+                    op=op,
+                    filter=filters.get(identity, ""),
+                    share=share,
+                    flag=NOTHING if silent else NOISY if share > NOISE else "",
+                    consumer=str(said or (DEFAULT if stored is None else stored.consumer)),
+                )
+            )
         return sorted(found, key=lambda each: (-each.gained - each.lost, not each.op, each.id))
-
-
-def _parts(block: Block, first: int, last: int) -> Iterator[tuple[int, Sequence[Event]]]:
-    """Cut what is wanted of a block into parts, each with the position of its first event."""
-    begin, end = max(0, first - block.first), min(len(block), last - block.first + 1)
-    for place in range(begin, end, _TOGETHER):
-        texts = block.texts[place : min(place + _TOGETHER, end)]
-        yield block.first + place, stored_events(texts)
 
 
 class Trials:

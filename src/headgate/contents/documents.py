@@ -192,9 +192,8 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         super().__init__(state, compact_after)
         self._local = threading.local()
 
-    @staticmethod
     @abstractmethod
-    def _documents(texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Any]:
+    def _documents(self, texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Any]:
         """Read documents, given by text and content type; refuses one with the id of its event."""
 
     @classmethod

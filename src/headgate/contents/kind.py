@@ -124,6 +124,11 @@ class Kind(ABC):
     """The option that asks for what filters give besides that they hold, if they give something."""
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """List the kinds that it is: itself, or those that are asked as one."""
+        return (self,)
+
+    @property
     def documents(self) -> bool:
         """Tell whether events are documents, which are read by the kind, and not rows with attributes."""
         return bool(self.types)

@@ -1,38 +1,36 @@
 """Filters that are asked one after another: all that a kind of content without an index of its own needs.
 
 A kind of documents says how a filter is checked and whether it holds for what was read of an event; the rest
-is here: live changes, snapshots, batches, compiling on many workers. It takes as long as there are filters.
+is here, and shared with kinds that have an index. It takes as long as there are filters.
 """
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
-from bisect import bisect_left
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
-import pyarrow as pa
 
+from headgate.contents.columns import ColumnContents, ColumnFinder, ColumnWriters
+from headgate.contents.documents import DocumentBase, DocumentIndex, DocumentState
 from headgate.contents.kind import DocumentEvents, Kind
-from headgate.contents.portions import Asks, Portion
-from headgate.contents.protocol import PAIRS, Clause, SnapshotCounts
-from headgate.contents.refusing import made_of
-from headgate.core.event import CONTENT_TYPE, DATA, Event, column_of
+from headgate.contents.protocol import Clause, SnapshotCounts
+from headgate.core.event import Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
-from headgate.errors import EventError, SubscriptionError
+from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.contents.kind import FilterSettings
+    from headgate.contents.live import Moment
     from headgate.contents.protocol import Keys
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
@@ -48,6 +46,11 @@ class ScanKind(Kind):
     @abstractmethod
     def check(self, text: str, dialect: str) -> str:
         """Refuse a bad filter with a `FilterError`; returns it in the kind's own dialect."""
+
+    def read_filter(self, text: str, dialect: str) -> tuple[str, str]:
+        """Check a filter; what it is compiled to is its text."""
+        checked = self.check(text, dialect)
+        return checked, checked
 
     @abstractmethod
     def parse(self, data: str | bytes) -> Any:
@@ -138,205 +141,205 @@ class ScanRoom:
 
     def build(self, subscriptions: Iterable[Subscription]) -> ScanIndex:
         """Index subscriptions; refuses bad filters and repeated ids."""
-        given = list(subscriptions)
-        ids = Ids.of(each.id for each in given)
-        checked = made_of(given, lambda row: self.kind.check(row.filter, row.dialect))
-        texts = dict(zip([each.id for each in given], checked, strict=True))
-        return ScanIndex(self.kind, {identity: texts[identity] for identity in ids[:]})
+        return ScanIndex.build(self.kind, subscriptions)
 
     def open(self, path: Path, *, verify: bool = True) -> ScanIndex:
         """Open a snapshot."""
         found = open_snapshot(path, self.kind.name, verify=verify).arrays
-        texts = TextPool(found["filter_offsets"], found["filter_data"]).texts()
-        return ScanIndex(self.kind, dict(zip(Ids.from_arrays(found)[:], texts, strict=True)))
+        texts = TextPool(found["filter_offsets"], found["filter_data"])
+        return ScanIndex(ScanBase(self.kind, Ids.from_arrays(found), texts))
 
     def clauses(self, text: str, dialect: str | None = None) -> tuple[Clause, ...]:
         """Take a filter for one clause; refuses a bad one."""
         return (Clause(self.kind.check(text, dialect or self.dialect), ()),)
 
 
-class ScanIndex(Asks):
-    """Filters by id, in the order of ids. Readers keep to the table they found; writers make a new one."""
+class ScanMatcher:
+    """Filters of a base; or of a tail, which grows."""
 
-    def __init__(self, kind: ScanKind, filters: dict[Id, str]) -> None:
+    finds_words = False
+
+    def __init__(self, kind: ScanKind, texts: list[str]) -> None:
         self._kind = kind
-        self._filters = filters
-        self._writing = threading.Lock()
+        self._texts = texts
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._texts)
+
+    @property
+    def size(self) -> int:
+        """Count them."""
+        return len(self._texts)
+
+    def add(self, text: str) -> None:
+        """Append a filter."""
+        self._texts.append(text)
+
+    def view(self) -> ScanMatcher:
+        """Return the filters as they are now."""
+        return ScanMatcher(self._kind, self._texts.copy())
+
+    def pattern(self, place: int) -> str:
+        """Return a filter."""
+        return self._texts[place]
+
+    def encode(self, document: Any) -> Any:
+        """Take a document as it was read."""
+        return document
+
+    def match(self, document: Any, left_out: dict[int, str]) -> NDArray[np.int64]:
+        """List the filters that hold."""
+        del left_out
+        return np.flatnonzero([self._kind.holds(text, document) for text in self._texts])
+
+    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> NDArray[np.int64]:
+        """List the filters that hold."""
+        del encoded
+        return self.match(document, left_out)
+
+    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+        """Count that each is asked."""
+        del document
+        candidates += 1
+        work += 1
+
+
+class ScanBase(DocumentBase):
+    """Filters in the order of their ids."""
+
+    def __init__(self, kind: ScanKind, ids: Ids, filters: TextPool) -> None:
+        super().__init__(ids, filters)
+        self.kind = kind
+        self.matcher = ScanMatcher(kind, filters.texts())
+        self.pattern = self.matcher.pattern
+
+    @property
+    def nbytes(self) -> int:
+        """Count no arrays: there are texts only."""
+        return 0
+
+    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
+        """Write a snapshot."""
+        offsets, data = self.filters
+        arrays = {**self.ids.to_arrays(), "filter_offsets": offsets, "filter_data": data}
+        about, counts = {"source": dict(source or {})}, {"subscriptions": len(self.ids)}
+        write_snapshot(path, self.kind.name, arrays, counts=counts, about=about)
+
+
+class ScanIndex(DocumentIndex[DocumentState[ScanBase, ScanMatcher]]):
+    """Filters of a kind, which are asked one after another."""
+
+    def __init__(self, base: ScanBase, *, compact_after: int | None = 4096) -> None:
+        self.kind = base.kind
+        # Other indexes have it from their classes.
+        vars(self)["_document"] = base.kind.document
+        super().__init__(self._state_of(base), compact_after)
+
+    @classmethod
+    def build(cls, kind: ScanKind, subscriptions: Iterable[Subscription]) -> ScanIndex:
+        """Index subscriptions; refuses bad filters and repeated ids."""
+        ids, texts = cls._read_all(subscriptions, ScanWriter(), kind.read_filter)
+        return cls(ScanBase(kind, ids, texts))
 
     @property
     def room_name(self) -> str:
         """Name the kind."""
-        return self._kind.name
+        return self.kind.name
 
-    @property
-    def ids(self) -> Ids:
-        """Return the ids, in order."""
-        return Ids.of(self._filters)
-
-    @property
-    def numbered(self) -> bool:
-        """Tell whether ids are whole numbers rather than text."""
-        return isinstance(next(iter(self._filters), None), int)
-
-    def __len__(self) -> int:
-        """Count the subscriptions."""
-        return len(self._filters)
-
-    def __contains__(self, identity: Id) -> bool:
-        """Tell whether there is a subscription of this id."""
-        return identity in self._filters
-
-    def match(self, event: Event) -> list[Id]:
-        """List the ids of the matching subscriptions, sorted."""
-        document = self._kind.document(event)
-        return [each for each, text in self._filters.items() if self._kind.holds(text, document)]
-
-    def next(self, event: Event, at_least: Id) -> Id | None:
-        """Find the first matching id that is at least `at_least`."""
-        found: list[Any] = self.match(event)
-        place = bisect_left(found, at_least)
-        return found[place] if place < len(found) else None
-
-    def numbers(
-        self, event: Event, count: int | None = None, at_least: int | None = None
-    ) -> NDArray[np.int64]:
-        """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
-        found = np.array(self.match(event), np.int64)
-        return found[0 if at_least is None else np.searchsorted(found, at_least) :][:count]
-
-    def ask(
-        self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
-    ) -> Iterator[Portion]:
-        """Match events in order; a batch has the columns `data` and `datacontenttype`."""
-        if isinstance(events, pa.RecordBatch):
-            columns = [
-                ids.to_pylist(),
-                *(column_of(events, name).to_pylist() for name in (DATA, CONTENT_TYPE)),
-            ]
-            events = [Event(name, data, content_type=kind) for name, data, kind in zip(*columns, strict=True)]
-        kind: pa.DataType = pa.int64() if self.numbered else pa.string()
-        for begin, end in self._steps(len(events), most):
-            found = [(row, each) for row in range(begin, end) for each in self.match(events[row])]
-            rows = np.array([row for row, _ in found], np.int64)
-            portion = Portion.of(rows, pa.array([each for _, each in found], kind))
-            yield portion._replace(begin=begin, end=end)
+    def _documents(self, texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Any]:
+        names: list[Any] = identities.to_pylist()
+        rows = zip(texts, names, strict=True)
+        return [self.kind.document(Event(name, data, content_type=kind)) for (data, kind), name in rows]
 
     def explain(self, event: Event, identity: Id) -> ScanVerdict:
         """Say whether a filter holds."""
         text = self.filter(identity)
-        return ScanVerdict(self._kind.holds(text, self._kind.document(event)), text)
-
-    def filter(self, identity: Id) -> str:
-        """Return the text of a subscription's filter; refuses an id that is not here."""
-        if identity not in self._filters:
-            raise SubscriptionError(f"there is no subscription {identity!r} here")
-        return self._filters[identity]
+        return ScanVerdict(self.kind.holds(text, self.kind.document(event)), text)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; refuses a bad filter, and an id that is here."""
-        text = self._kind.check(subscription.filter, subscription.dialect)
-        with self._writing:
-            if subscription.id in self._filters:
-                raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
-            ids = Ids.of([*self._filters, subscription.id])
-            filters = {**self._filters, subscription.id: text}
-            self._filters = {identity: filters[identity] for identity in ids[:]}
+        self._add(subscription.id, *self.kind.read_filter(subscription.filter, subscription.dialect))
 
-    def unsubscribe(self, identity: Id) -> None:
-        """Remove a subscription; refuses one that is not here."""
-        with self._writing:
-            self.filter(identity)
-            self._filters = {each: text for each, text in self._filters.items() if each != identity}
+    def _compiled(self, text: str) -> str:
+        return text
 
-    def compact(self) -> None:
-        """Do nothing: changes leave no traces."""
+    @staticmethod
+    def _state_of(base: ScanBase) -> DocumentState[ScanBase, ScanMatcher]:
+        return DocumentState(base, ScanMatcher(base.kind, []))
 
-    def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
-        """Write a snapshot."""
-        filters = self._filters
-        offsets, data = TextPool.build(filters.values())
-        arrays = {**Ids.of(filters).to_arrays(), "filter_offsets": offsets, "filter_data": data}
-        about = {"source": dict(source or {})}
-        write_snapshot(path, self._kind.name, arrays, counts={"subscriptions": len(filters)}, about=about)
+    def _rebuilt(
+        self, moment: Moment[DocumentState[ScanBase, ScanMatcher]]
+    ) -> DocumentState[ScanBase, ScanMatcher]:
+        ids, filters, _ = moment.state.merged(moment.kept, moment.late)
+        return self._state_of(ScanBase(self.kind, ids, filters))
 
-    def filter_planes(self, first: int, size: int) -> None:
-        """Have none."""
-        del first, size
+
+class ScanColumns(NamedTuple):
+    """Filters that were checked: their texts are all that there is."""
+
+    texts: TextPool
+
+    @property
+    def size(self) -> int:
+        """Count them."""
+        return self.texts.size
 
 
 class ScanWriter:
-    """Checks filters one after another."""
+    """Lays texts one behind another."""
 
-    def __init__(self, kind: ScanKind) -> None:
-        self._kind = kind
+    def __init__(self) -> None:
         self._texts: list[str] = []
 
-    def add(self, text: str, dialect: str) -> str:
-        """Check the next filter."""
-        self._texts.append(self._kind.check(text, dialect))
-        return self._texts[-1]
-
-    def to_bytes(self) -> bytes:
-        """Return all that was added."""
-        return msgspec.msgpack.encode(self._texts)
-
-
-@dataclass(frozen=True)
-class ScanCompiledFilters:
-    """Filters by number."""
-
-    kind: ScanKind
-    texts: tuple[str, ...]
-    attributes: tuple[str, ...] = ()
-
-    def take(self, order: NDArray[np.int64]) -> ScanCompiledFilters:
-        """Pick filters."""
-        return replace(self, texts=tuple(self.texts[place] for place in order.tolist()))
-
-    def with_filter(self, text: str) -> ScanCompiledFilters:
+    def add(self, text: str) -> None:
         """Append a filter."""
-        return replace(self, texts=(*self.texts, text))
+        self._texts.append(text)
 
-    def index(self, ids: Ids, texts: TextPool) -> ScanIndex:
-        """Index them, in the order of their ids."""
-        del texts
-        return ScanIndex(self.kind, dict(zip(ids[:], self.texts, strict=True)))
+    def columns(self) -> ScanColumns:
+        """Return all that was added."""
+        return ScanColumns(TextPool.build(self._texts))
+
+
+def _take(columns: ScanColumns, order: NDArray[np.int64]) -> ScanColumns:
+    return ScanColumns(columns.texts.take(order))
+
+
+def _concatenate(parts: Sequence[ScanColumns]) -> ScanColumns:
+    return ScanColumns(TextPool.build(text for part in parts for text in part.texts.texts()))
+
+
+def _open(columns: ScanColumns) -> list[Keys]:
+    """Say that every filter is open."""
+    return [None] * columns.size
 
 
 @dataclass(frozen=True)
-class ScanContents(ScanRoom):
-    """A kind while tables of its filters are compiled; the same object is what workers need."""
+class ScanContents(ColumnContents, ScanRoom):
+    """A room while tables of filters are compiled."""
 
-    demands: bool = False
+    columns = ScanColumns
+    take = staticmethod(_take)
+    concatenate = staticmethod(_concatenate)
 
     @property
-    def writers(self) -> ScanContents:
+    def writers(self) -> ColumnWriters:
         """Return what workers need."""
-        return self
+        return ColumnWriters(self.dialect, self.kind.read_filter, ScanWriter, self.clauses)
 
-    def writer(self, *, checked: bool = True) -> ScanWriter:
-        """Begin."""
-        del checked
-        return ScanWriter(self.kind)
+    def compiled(self, texts: Sequence[str]) -> ScanColumns:
+        """Take filters that were checked."""
+        return ScanColumns(TextPool.build(texts))
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[ScanCompiledFilters, NDArray[np.int64]]:
-        """Lay what writers made one behind another."""
-        found = [msgspec.msgpack.decode(part, type=list[str]) for part in parts]
-        counts = np.array([len(each) for each in found], np.int64)
-        return ScanCompiledFilters(self.kind, tuple(text for each in found for text in each)), counts
+    def indexed(self, ids: Ids, texts: TextPool, columns: ScanColumns) -> ScanIndex:
+        """Index them, in the order of their ids."""
+        del texts
+        return ScanIndex(ScanBase(self.kind, ids, columns.texts))
 
-    def finder(self, path: Attribute | None) -> ScanContents:
-        """Return what finds the keys of filters: itself, and there are none."""
+    def finder(self, path: Attribute | None) -> ColumnFinder:
+        """Return what finds the keys of filters: there are none."""
         del path
-        return self
-
-    def of_bytes(self, payload: bytes) -> list[Keys]:
-        """Say that every filter is open."""
-        return [None] * len(msgspec.msgpack.decode(payload, type=list[str]))
-
-    def of_compiled(self, compiled_filters: ScanCompiledFilters) -> list[Keys]:
-        """Say that every filter is open."""
-        return [None] * len(compiled_filters.texts)
+        return ColumnFinder(ScanColumns, _open, demands=False)
 
     def counts(self, snapshot: Path) -> SnapshotCounts:
         """Say that filters are asked one by one."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_at, content_of, is_content, kind_of
-from headgate.core.rooms import MIXED_SIGN, RANKING
+from headgate.core.rooms import RANKING
 from headgate.core.snapshot import room_of
 from headgate.core.versions.current import resolved
 from headgate.errors import PlanError
@@ -73,7 +73,7 @@ def check_views(path: Path, *, carries: str | None = None) -> str:
     room = room_of(path)
     if room == RANKING:
         room = content_at(path)
-    if MIXED_SIGN in room and is_content(room):
+    if is_content(room) and len(kind_of(room).kinds) > 1:
         raise PlanError(
             f"snapshot {path} has filters of {kind_of(room).title}, and a plan is of one kind of content: "
             "give a snapshot of one of them"

@@ -70,7 +70,7 @@ class Rows(Protocol):
         """Return these rows and others with the same columns after them. No shuffle."""
 
     def sorted(self, *columns: str) -> Rows:
-        """Sort all rows. Shuffles."""
+        """Sort all rows, downwards by a column with `-` before its name. Shuffles."""
 
     def parted(self, column: str, count: int, *order: str) -> Rows:
         """Have the rows of number n in part n, in an order, and no others. Shuffles."""
@@ -86,6 +86,9 @@ class Rows(Protocol):
 
     def counted(self, column: str) -> Rows:
         """Count the rows of each value, as the column `count`. Shuffles."""
+
+    def summed(self, column: str, *sums: str) -> Rows:
+        """Sum up columns of the rows of each value. Shuffles sums."""
 
     def count(self) -> int:
         """Count all rows."""
@@ -145,6 +148,10 @@ class Runner(Protocol):
     @property
     def apart(self) -> bool:
         """Tell whether workers are on other machines."""
+
+    @property
+    def parts(self) -> int:
+        """Return into how many parts work is cut, so that a slow one does not keep all others waiting."""
 
     @property
     def memory(self) -> int:

@@ -76,13 +76,6 @@ class Records(Kind):
         sample = None if wanted.sample is None else read_sample(wanted.sample)
         return RecordContents(_settings(wanted), wanted.schema, sample)
 
-    def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
-        """Refuse a bad filter."""
-        from headgate.records.language.dialects import to_sql
-        from headgate.records.language.parse import parse_filter
-
-        parse_filter(to_sql(text, dialect, _settings(wanted)))
-
     def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List the attributes that verified filters name, and those that they compare."""
         return self.looked_at([self.room().open(place, verify=False) for place in snapshots])

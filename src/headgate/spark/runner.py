@@ -52,6 +52,11 @@ class SparkRunner:
         return not (self.session.sparkContext.master or "").startswith("local")
 
     @property
+    def parts(self) -> int:
+        """Return into how many parts work is cut."""
+        return 4 * self.session.sparkContext.defaultParallelism
+
+    @property
     def memory(self) -> int:
         """Return how many bytes of snapshots a worker should have in memory at once."""
         return worker_memory(self.session)
@@ -83,7 +88,7 @@ class SparkRunner:
 
     def numbers(self, count: int, parts: int | None = None) -> SparkRows:
         """Return the numbers from 0 on."""
-        usual = min(4 * self.session.sparkContext.defaultParallelism, count // TASK_NUMBERS)
+        usual = min(self.parts, count // TASK_NUMBERS)
         return SparkRows(self.session.range(0, count, 1, parts or max(1, usual)).toDF(ID))
 
     @contextmanager

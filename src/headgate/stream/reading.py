@@ -23,14 +23,14 @@ import pyarrow.parquet as pq
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, JSON, SOURCE, TIME, Event, read_object
-from headgate.core.values import check, fold
+from headgate.core.values import fold
 from headgate.errors import EventError, TableError
 from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
 from headgate.stream.csv_rows import CsvFile
 from headgate.stream.sources.columns import COLUMNS
-from headgate.tables.document_rows import unpack_document
-from headgate.tables.event_rows import is_record, read_event
+from headgate.tables.document_rows import event_of_row, unpack_document
+from headgate.tables.event_rows import read_event
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
 from headgate.tables.packed import reading as unpacking
 from headgate.tables.places import leads_out
@@ -39,7 +39,6 @@ from headgate.tables.requests import type_of_file, type_of_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from headgate.contents.kind import Kind
 
 _LINES, _CSV, _PARQUET = (".jsonl", ".ndjson", ".json"), ".csv", ".parquet"
 BASE64 = "data_base64"
@@ -165,13 +164,8 @@ def _csv(place: Path, reading: ReadSettings) -> Iterator[_Found]:
     for row, line in table.rows(typed=not documents):
         if isinstance(row, EventError):
             yield row, line
-        elif documents:
-            try:
-                yield _from_row(row, kind, reading.content_type), line
-            except EventError as error:
-                yield error, line
         else:
-            yield _row(row, reading), line
+            yield _row(row, reading, records=not documents), line
 
 
 def _parquet(place: Path, reading: ReadSettings) -> Iterator[_Found]:
@@ -220,15 +214,15 @@ def _line(line: bytes, reading: ReadSettings) -> Event | EventError:
         return error
 
 
-def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
+def _row(row: Mapping[str, Any], reading: ReadSettings, *, records: bool = True) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)
         if kind.documents and DATA not in row and BASE64 in row:
             row = {**row, DATA: _unpacked(row[BASE64])}
-        if kind.documents and not (kind.rows and _is_record(row, reading)):
-            return _from_row(row, kind, reading.content_type)
-        event = Event.from_row(row)
+        event = _in_documents(row, reading, records=records) if kind.documents else Event.from_row(row)
+        if isinstance(event, EventError) or (kind.documents and event.content_type != JSON):
+            return event
         # Checks the values.
         event.attributes_as(reading.mark)
         return _timed(event, reading.time)
@@ -236,30 +230,15 @@ def _row(row: Mapping[str, Any], reading: ReadSettings) -> Event | EventError:
         return error
 
 
-def _is_record(row: Mapping[str, Any], reading: ReadSettings) -> bool:
-    return is_record({fold(name): value for name, value in row.items()}, reading.content_type)
-
-
-def _from_row(row: Mapping[str, Any], kind: Kind, default: str | None) -> Event:
-    """Make a document of a row."""
-    folded = {fold(name): value for name, value in row.items()}
-    if len(folded) < len(row):
-        raise EventError("two fields have names that differ in case only, which are the same")
-    data, given = folded.get(DATA), folded.get(CONTENT_TYPE)
-    for name in (ID, SOURCE):
-        check(folded.get(name), (name,))
-    names = ", ".join(kind.types)
-    if data is None:
-        raise EventError(f"the event has no {DATA!r}: give its {kind.title} there, as text")
-    if not isinstance(data, str | bytes):
-        raise EventError(f"{DATA} is {type(data).__name__} and must be text")
-    if given is None and default is None:
-        raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
-    written = default if given is None else type_of_name(given, kind)
-    if written is None:
-        raise EventError(f"{CONTENT_TYPE} {given!r} is not a format of {kind.title}: give one of {names}")
-    fields = {ID: folded.get(ID), SOURCE: folded.get(SOURCE), TIME: folded.get(TIME)}
-    return Event.from_row({**fields, DATA: data, CONTENT_TYPE: written})
+def _in_documents(row: Mapping[str, Any], reading: ReadSettings, *, records: bool) -> Event | EventError:
+    """Make an event of a row against filters of documents, with its time if it is one."""
+    kind = kind_of(reading.content)
+    found = event_of_row(row, kind, reading.content_type, records=records and kind.rows)
+    if isinstance(found, EventError) or found.content_type == JSON:
+        return found
+    time = next((value for name, value in row.items() if fold(name) == TIME), None)
+    fields = {ID: found.id, SOURCE: found.source, TIME: time}
+    return Event.from_row({**fields, DATA: found.data, CONTENT_TYPE: found.content_type})
 
 
 def _unpacked(text: object) -> bytes:

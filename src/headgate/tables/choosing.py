@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headgate.contents.registry import contents_of, kind_of, quoted, strange, titles_of
 from headgate.errors import HeadgateError, TableError
 from headgate.runtime.rows import DIALECT, FILTER, read_line
-from headgate.tables.filter_rows import UNUSUAL
+from headgate.tables.filter_rows import UNUSUAL, mentions
 from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
@@ -48,7 +49,12 @@ _ROWS = msgspec.json.Decoder(_Row)
 def find_dialects(batches: Iterable[pa.RecordBatch], default: str) -> Iterator[pa.RecordBatch]:
     """List the dialects of the filters of each batch; lines that cannot be read are for the job to refuse."""
     for batch in batches:
-        found = {each for line in batch[VALUE].to_pylist() if (each := _dialect(line, default)) is not None}
+        values, named = batch[VALUE], mentions(batch, [DIALECT])
+        # One of those that name none says for all.
+        unnamed = (_dialect(line, default) for line in values.filter(pc.invert(named)).to_pylist())
+        first = next((each for each in unnamed if each is not None), None)
+        others = (_dialect(line, default) for line in values.filter(named).to_pylist())
+        found = {each for each in (first, *others) if each is not None}
         yield pa.RecordBatch.from_pydict({DIALECT: pa.array(sorted(found), pa.string())})
 
 

@@ -168,15 +168,21 @@ def _rows(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_Line]:
 def _event(line: bytes, kind: Kind, reading: ReadSettings) -> Event | EventError:
     """Read a row; the reason why it is no event, if it is none."""
     try:
-        given = read_object(line)
-        row = {fold(name): value for name, value in given.items()}
-        if reading.records and is_record(row, reading.content_type):
-            return Event.from_row(given)
-        if len(row) < len(given):
-            raise EventError("two fields have names that differ in case only, which are the same")
-        return document_of(row, kind, reading.content_type)
+        return event_of_row(read_object(line), kind, reading.content_type, records=reading.records)
     except EventError as error:
         return error
+
+
+def event_of_row(
+    given: Mapping[str, object], kind: Kind, default: str | None, *, records: bool
+) -> Event | EventError:
+    """Make an event of a row against filters of documents; with `records`, one that is a record is that."""
+    row = {fold(name): value for name, value in given.items()}
+    if records and is_record(row, default):
+        return Event.from_row(given)
+    if len(row) < len(given):
+        return EventError("two fields have names that differ in case only, which are the same")
+    return document_of(row, kind, default)
 
 
 def document_of(row: Mapping[str, object], kind: Kind, default: str | None) -> Event | EventError:

@@ -132,13 +132,6 @@ def survey_lines(
         yield pa.RecordBatch.from_pylist([*refused, counts], schema=_SURVEY)
 
 
-def count_refused(batches: Iterable[pa.RecordBatch], sources: Sources) -> Iterator[pa.RecordBatch]:
-    """Count the sources that are refused."""
-    for batch in batches:
-        refused = sum(reason is not None for reason in sources.refusals(batch.column(SOURCE)))
-        yield pa.RecordBatch.from_pydict({ROW: pa.array([refused], pa.int64())})
-
-
 def list_refused(batches: Iterable[pa.RecordBatch], sources: Sources) -> Iterator[pa.RecordBatch]:
     """List the rows whose source is refused, with the reason."""
     for batch in batches:

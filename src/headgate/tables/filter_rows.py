@@ -102,12 +102,17 @@ class Clauses:
 
 def find_fields(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Find the lines of JSON that have one of some fields."""
-    # Names may be written with escapes.
-    hint = rf"(?i)\\u00|\"(?:{'|'.join(map(re.escape, names))})\""
     for batch in batches:
-        likely = batch[VALUE].filter(pc.match_substring_regex(batch[VALUE], hint))
+        likely = batch[VALUE].filter(mentions(batch, names))
         found = [line for line in likely.to_pylist() if line and _has_any(line, names)]
         yield pa.RecordBatch.from_pydict({VALUE: pa.array(found, pa.binary())})
+
+
+def mentions(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Array[Any]:
+    """Tell which lines of JSON may have one of some fields: names may be written with escapes."""
+    hint = rf"(?i)\\u00|\"(?:{'|'.join(map(re.escape, names))})\""
+    found: pa.Array[Any] = pc.match_substring_regex(batch[VALUE], hint)
+    return found
 
 
 def _has_any(line: bytes, names: Sequence[str]) -> bool:

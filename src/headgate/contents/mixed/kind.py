@@ -39,7 +39,7 @@ class MixedKind(Kind):
     """Some kinds as one."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
-        self.kinds = tuple(kinds)
+        self._kinds = tuple(kinds)
         # Other kinds have these from their classes.
         about: Any = self
         about.name = MIXED_SIGN.join(kind.name for kind in kinds)
@@ -61,6 +61,11 @@ class MixedKind(Kind):
         for place, kind in enumerate(kinds):
             for name in dict.fromkeys(kind.types.values() if kind.documents else (JSON,)):
                 self._taken[name] = (*self._taken.get(name, ()), place)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """List them."""
+        return self._kinds
 
     @property
     def rows(self) -> bool:
@@ -132,10 +137,6 @@ class MixedKind(Kind):
         from headgate.contents.mixed.compiling import MixedContents
 
         return MixedContents(self, [kind.compiler(wanted.of(kind), read_sample) for kind in self.kinds])
-
-    def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
-        """Refuse a bad filter."""
-        self.kinds[self.place_of(dialect)].check_filter(text, dialect, wanted)
 
     def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
         """List what verified filters look at, and what of it they compare, if events are rows."""

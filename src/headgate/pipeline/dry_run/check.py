@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.contents.registry import content_of, kind_of
-from headgate.core.rooms import MIXED_SIGN
 from headgate.core.schema import read_schema
 from headgate.core.settings import Problem
 from headgate.core.snapshot import check_place
@@ -71,8 +70,7 @@ def _backtests(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
         label = f"backtest.{each.name}" if len(pipeline.backtests) > 1 else "backtest"
         dialect = each.dialect or pipeline.dialect
         spoken = kind_of(content_of([dialect], "the filter"))
-        if content is not None and spoken.name not in content.split(MIXED_SIGN):
-            events = kind_of(content)
+        if content is not None and spoken not in (events := kind_of(content)).kinds:
             why = f"{dialect!r} looks at {spoken.title}, and the events are {events.title}"
             yield Problem(f"{label}.dialect", why, f"use {' or '.join(events.dialects)}")
             continue

@@ -19,13 +19,13 @@ from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
+from headgate.jobs.plan import plan_subscriptions
+from headgate.jobs.summary import refusals_of, summarise
 from headgate.jobs.what_if import what_if
-from headgate.local import plan as local_plan
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.reporting import write_what_if
-from headgate.tables import summary as local_summary
 from headgate.tables.places import UnsureError, is_remote
 from headgate.tables.requests import read_taxonomy
 from headgate.tables.results import Tables
@@ -37,10 +37,7 @@ if TYPE_CHECKING:
     from headgate.jobs.runner import Runner
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
-    from headgate.plan.running.planner import MadePlan
     from headgate.spark.session.session import Session
-    from headgate.tables.planning import PlanResult
-    from headgate.tables.summary import Refusal, Summary
 
 Result = dict[str, Any]
 _T = TypeVar("_T")
@@ -97,15 +94,7 @@ def work(job: Job) -> Result:
     result = _WORK[job.step.kind](job)
     if (result.get("rejected") or result.get("left_out")) and "rejected" in job.step.outputs:
         place = job.step.outputs["rejected"]
-
-        def on_spark(session: Session) -> tuple[Refusal, ...]:
-            from headgate.spark.session.progress import watch
-            from headgate.spark.tables import summary
-
-            with watch(session, "counting refused rows", quiet=job.quiet):
-                return summary.refusals_of(session, place)
-
-        found = job.run([place], lambda: local_summary.refusals_of(place), on_spark)
+        found = job.run_on([place], partial(refusals_of, path=place))
         result["refusals"] = [_plain(each) for each in found]
     return result
 
@@ -161,13 +150,7 @@ def _summary(job: Job) -> Result:
     step = job.step
     events = job.before[step.needs[0]]["events"]
     top, output = step.settings["busiest"], step.inputs["output"]
-
-    def on_spark(session: Session) -> Summary:
-        from headgate.spark.tables.summary import summarise
-
-        return summarise(session, output, events, top=top, quiet=job.quiet)
-
-    found = job.run([output], lambda: local_summary.summarise(output, events, top=top), on_spark)
+    found = job.run_on([output], partial(summarise, matches=output, events=events, top=top))
     filters = _filters(located(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
     return {
         "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},
@@ -202,16 +185,8 @@ def _plan(job: Job) -> Result:
     assert asked is not None
     settings = Settings.of(asked.rewritings, asked.bounds)
 
-    def on_spark(session: Session) -> tuple[PlanResult, MadePlan]:
-        from headgate.spark.jobs.plan.planning import plan_subscriptions
-
-        return plan_subscriptions(session, settings=settings, **asked.arguments, quiet=job.quiet)
-
-    done, made = job.run(
-        [asked.sample, asked.sites, asked.links],
-        lambda: local_plan.plan_subscriptions(settings=settings, **asked.arguments, quiet=job.quiet),
-        on_spark,
-    )
+    plan_all = partial(plan_subscriptions, settings=settings, **asked.arguments)
+    done, made = job.run_on([asked.sample, asked.sites, asked.links], plan_all)
     if asked.page is not None:
         from headgate.report.plan_page import write_report
 

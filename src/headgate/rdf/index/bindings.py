@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.errors import EventError
 from headgate.rdf.events.facts import Facts, ways
 from headgate.rdf.language.evaluate import holds
-from headgate.rdf.language.model import ASK, ISA, PLAIN, Edge, is_variable, plain
+from headgate.rdf.language.model import ASK, ISA, PLAIN, Edge, is_variable, nodes, plain
 from headgate.rdf.language.rewrite import variables
-from headgate.rdf.reference import nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence

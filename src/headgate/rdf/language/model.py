@@ -211,6 +211,20 @@ def is_blank(term: Term) -> bool:
     return term.startswith("_")
 
 
+def nodes(pattern: Pattern) -> list[Term]:
+    """List what `injective` keeps apart: subjects and objects of plain edges, and those of ISA edges.
+
+    A class that an ISA edge names is none of the event's nodes; a variable in its place is one.
+    """
+    found = []
+    for edge in pattern.edges:
+        if edge.path in {PLAIN, ISA}:
+            found.append(edge.subject)
+        if edge.path == PLAIN or (edge.path == ISA and is_variable(edge.object)):
+            found.append(edge.object)
+    return list(dict.fromkeys(found))
+
+
 def iri(value: str) -> Term:
     """Write an IRI.
 

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from headgate.contents.settings import NAMES
 from headgate.core.subscription import Subscription
-from headgate.errors import EventError, HeadgateError
+from headgate.errors import HeadgateError
 from headgate.records.kind import KIND
 from headgate.service.api.asking import Cursor  # noqa: TC001 -- msgspec reads it
 from headgate.service.api.filters import settings_of
 from headgate.service.api.operation import READ, Answer, Call, in_json, operation
 from headgate.service.api.validating import FilterBody  # noqa: TC001 -- msgspec reads it
-from headgate.service.envelope import stored_events
 from headgate.service.problems import Problem
 from headgate.service.resources import SubscriptionBody  # noqa: TC001 -- msgspec reads it
 from headgate.service.tenant.contents import Contents
 from headgate.service.tenant.index import Index
+from headgate.service.tenant.past import Comparison
 
 if TYPE_CHECKING:
-    from headgate.service.storage.block import Block
     from headgate.service.tenant.tenant import Tenant
 
 Many = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 _PATIENCE = 10.0
 """Seconds that a backtest may take."""
-_SAMPLE = 5
-"""Events that are shown of those that a filter would have matched."""
 
 
 class BacktestBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -133,10 +129,8 @@ def _backtest(tenant: Tenant, said: BacktestBody) -> BacktestAnswer:
             before.append(_alone(stored.said, name))
             report = reports[name]
             report.before = report.gained = report.lost = 0
-    trial = _Trial(
-        reports, _index(tenant, wanted, reports, said.meaning), _index(tenant, before, reports, {})
-    )
-    return trial.run(tenant, said)
+    after = _index(tenant, wanted, reports, said.meaning)
+    return _compared(tenant, said, _index(tenant, before, reports, {}), after, reports)
 
 
 def _collect(name: str, make: Any, reports: dict[str, BacktestReport], wanted: list[Subscription]) -> None:
@@ -169,59 +163,33 @@ def _index(
     return index
 
 
-class _Trial:
-    """Filters tried over blocks of events."""
-
-    def __init__(self, reports: dict[str, BacktestReport], after: Index, before: Index) -> None:
-        self._reports = reports
-        self._after = after
-        self._before = before
-        self._tried = 0
-
-    def run(self, tenant: Tenant, said: BacktestBody) -> BacktestAnswer:
-        log, began = tenant.store.log, time.monotonic()
-        bounds = log.bounds()
-        first = max((said.after or 0) + 1, bounds.first)
-        if said.since is not None:
-            first = max(first, log.at_time(_micros(said.since)))
-        end = bounds.last if said.to is None else min(said.to, bounds.last)
-        if said.until is not None:
-            end = min(end, log.at_time(_micros(said.until)) - 1)
-        last, cut = first - 1, None
-        for block in log.read(first, said.events) if end >= first else ():
-            if time.monotonic() - began > _PATIENCE:
-                cut = f"{_PATIENCE:g} seconds are over"
-                break
-            begin, stop = max(first, block.first), min(end, block.last, last + said.events - self._tried)
-            if stop >= begin:
-                last = stop
-                self._try(block, begin - block.first, stop - block.first + 1)
-        if cut is None and last < end and self._tried >= said.events:
-            cut = f"{said.events:,} events were tried, as many as were asked for"
-        return BacktestAnswer(
-            events=self._tried, first=first, last=last, cut=cut, filters=list(self._reports.values())
-        )
-
-    def _try(self, block: Block, begin: int, stop: int) -> None:
-        events = stored_events(block.texts[begin:stop])
-        self._tried += len(events)
-        before = self._before.match(events) if len(self._before) else [[] for _ in events]
-        for row, (event, then, now) in enumerate(zip(events, before, self._after.match(events), strict=True)):
-            old = set() if isinstance(then, EventError) else set(then)
-            new = set() if isinstance(now, EventError) else set(now)
-            for identity in new:
-                report = self._reports[str(identity)]
-                report.matched += 1
-                if len(report.sample) < _SAMPLE:
-                    cursor = block.first + begin + row
-                    report.sample.append(SampleMatch(cursor=cursor, id=str(event.id)))
-                if report.gained is not None and identity not in old:
-                    report.gained += 1
-            for identity in old:
-                report = self._reports[str(identity)]
-                report.before = (report.before or 0) + 1
-                if identity not in new:
-                    report.lost = (report.lost or 0) + 1
+def _compared(
+    tenant: Tenant, said: BacktestBody, before: Index, after: Index, reports: dict[str, BacktestReport]
+) -> BacktestAnswer:
+    log = tenant.store.log
+    bounds = log.bounds()
+    first = max((said.after or 0) + 1, bounds.first)
+    if said.since is not None:
+        first = max(first, log.at_time(_micros(said.since)))
+    end = bounds.last if said.to is None else min(said.to, bounds.last)
+    if said.until is not None:
+        end = min(end, log.at_time(_micros(said.until)) - 1)
+    found = Comparison(first=first, end=end, most=said.events, patience=_PATIENCE)
+    found.run(log, before.match, after.match)
+    for report in reports.values():
+        tally = found.tally(report.id)
+        report.matched = tally.after
+        report.sample = [SampleMatch(cursor=each.cursor, id=each.id) for each in tally.sample]
+        if report.before is not None:
+            report.before, report.gained, report.lost = tally.before, tally.gained, tally.lost
+    cut = None
+    if found.late:
+        cut = f"{_PATIENCE:g} seconds are over"
+    elif found.last < end and found.events >= said.events:
+        cut = f"{said.events:,} events were tried, as many as were asked for"
+    return BacktestAnswer(
+        events=found.events, first=first, last=found.last, cut=cut, filters=list(reports.values())
+    )
 
 
 def _micros(seconds: float) -> int:

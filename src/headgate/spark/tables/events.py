@@ -55,7 +55,6 @@ from headgate.tables.event_rows import (
     ROW,
     SURVEY_DDL,
     TEXTS,
-    count_refused,
     list_refused,
     survey_lines,
 )
@@ -193,12 +192,11 @@ def _judge_sources(judged: CheckedEvents, path: str, sources: Sources) -> Checke
     if not isinstance(kind, IntegralType | StringType):
         raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
     source = column(name).cast(_type(kind)).alias(SOURCE)
-    counted = table.select(source).mapInArrow(partial(count_refused, sources=sources), f"{ROW} long")
-    count = counted.agg(sf.sum(ROW)).collect()[0][0] or 0
-    if not count:
-        return judged
     rows = table.select(sf.to_json(sf.struct(*map(column, table.columns))).alias(ROW), source)
     refused = rows.mapInArrow(partial(list_refused, sources=sources), f"{ROW} string, {REASON} string")
+    count = refused.count()
+    if not count:
+        return judged
     return replace(
         judged,
         refused=judged.refused.union(refused),

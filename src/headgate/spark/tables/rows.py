@@ -24,7 +24,7 @@ from headgate.tables.lines import VALUE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from headgate.core.values import Path
     from headgate.jobs.runner import Work
@@ -90,7 +90,7 @@ class SparkRows:
 
     def sorted(self, *columns: str) -> SparkRows:
         """Sort all rows. Shuffles."""
-        return SparkRows(self.frame.orderBy(*columns))
+        return SparkRows(self.frame.orderBy(*map(_order, columns)))
 
     def parted(self, column: str, count: int, *order: str) -> SparkRows:
         """Have the rows of number n in partition n, in an order, and no others. Shuffles."""
@@ -119,6 +119,11 @@ class SparkRows:
         """Count the rows of each value. Shuffles."""
         return SparkRows(self.frame.groupBy(column).count())
 
+    def summed(self, column: str, *sums: str) -> SparkRows:
+        """Sum up columns of the rows of each value. Shuffles sums."""
+        totals = [sf.sum(name).alias(name) for name in sums]
+        return SparkRows(self.frame.groupBy(column).agg(*totals))
+
     def count(self) -> int:
         """Count all rows."""
         return self.frame.count()
@@ -143,6 +148,10 @@ class SparkRows:
     def write(self, path: str) -> None:
         """Write a table."""
         write_table(self.frame, path)
+
+
+def _order(name: str) -> Column:
+    return sf.desc(name[1:]) if name.startswith("-") else sf.asc(name)
 
 
 _WHOLE = "whole"

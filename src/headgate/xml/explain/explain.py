@@ -25,9 +25,10 @@ from headgate.xml.language.model import (
 )
 from headgate.xml.language.printing import print_label, print_number, print_pattern
 from headgate.xml.language.values import holds, number
-from headgate.xml.reference import reachable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headgate.xml.events.document import Document
     from headgate.xml.language.model import Label, Pattern, Test
 
@@ -78,6 +79,13 @@ def failed_note(tests: tuple[Test, ...], val: str) -> str:
     """Say which test a value fails, and by how much."""
     test = next(test for test in tests if not holds(test, val))
     return f"{condition(test)} fails for {shown(val)}{_distance(test, val)}"
+
+
+def reachable(node: Node, above: int, document: Document) -> Iterator[int]:
+    """Yield where an axis leads from the image of the parent, or from the document itself."""
+    for image in range(above + 1, len(document.labels) if above == ROOT else int(document.ends[above]) + 1):
+        if node.axis != CHILD or document.parents[image] == above:
+            yield image
 
 
 def _distance(test: Test, val: str) -> str:

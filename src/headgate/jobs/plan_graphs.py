@@ -1,4 +1,4 @@
-"""The embedding graph and rewritings on Spark: targets are shared out, views are broadcast.
+"""The embedding graph and rewritings by workers: targets are shared out, all have the views.
 
 What comes back is what one machine would find, to the bit, however targets are shared out. Cycles are removed
 on the driver in between. Past some hundred thousand views embeddings are too many to be held in one place:
@@ -14,29 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
+from headgate.core.event import ID
 from headgate.plan.graphs.embeddings import SPREAD, EmbeddingFinder, Found, assemble
 from headgate.plan.graphs.joining import JoinResult, join_targets
 from headgate.plan.graphs.rewritability import Search, SearchResult, check_search
 from headgate.plan.graphs.rewritability import find_rewritings as find_here
 from headgate.plan.model import Embeddings, Rewritings
-from headgate.spark.session.session import spark_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
-    from pyspark.core.broadcast import Broadcast
-    from pyspark.sql import DataFrame, SparkSession
 
     from headgate.contents.views import Views
+    from headgate.jobs.runner import Rows, Runner, Shared
 
     Arrays = Mapping[str, NDArray[Any]]
 
 _TARGETS = 4_096
 """Targets of one row that comes back: rows of a hundred sources are then some megabytes."""
-_PART = "part"
 _ROWS: dict[str, Any] = {
     "targets": np.int32,
     "counts": np.int64,
@@ -55,22 +52,18 @@ _REWRITINGS: dict[str, Any] = {
 
 
 def embedding_graph(
-    session: SparkSession, views: Views, *, parts: int | None = None, spread: int = SPREAD
+    runner: Runner, views: Views, *, parts: int | None = None, spread: int = SPREAD
 ) -> Embeddings:
     """Find the embedding graph of views; `parts` is how many tasks share it out."""
     finder = EmbeddingFinder(views, spread)
-    with spark_errors():
-        shared = session.sparkContext.broadcast(finder)
-        try:
-            count = parts or _parts(session)
-            found = _collected(_numbers(session, count), partial(_embed, shared, count), _ROWS)
-        finally:
-            shared.destroy()
+    count = parts or runner.parts
+    with runner.shared(finder) as shared:
+        found = _collected(runner.numbers(count, count), partial(_embed, shared, count), _ROWS)
     return assemble(len(views), [[Found(**each)] for each in found])
 
 
 def find_rewritings(
-    session: SparkSession,
+    runner: Runner,
     needed: NDArray[np.uint64],
     embeddings: Embeddings,
     search: Search | None = None,
@@ -84,22 +77,16 @@ def find_rewritings(
     targets = np.flatnonzero(np.diff(embeddings.offsets)).astype(np.int32)
     if not len(targets):
         return _joined(len(needed), []).searched
-    size = max(1, min(_TARGETS, -(-len(targets) // (parts or _parts(session)))))
+    size = max(1, min(_TARGETS, -(-len(targets) // (parts or runner.parts))))
     rows = [_cut_out(embeddings, targets[first : first + size]) for first in range(0, len(targets), size)]
-    with spark_errors():
-        shared = session.sparkContext.broadcast((needed, weights))
-        try:
-            given = session.createDataFrame(pa.Table.from_batches([_packed(row) for row in rows]))
-            if parts is not None:
-                given = given.repartition(parts)
-            found = _collected(given, partial(_rewrite, shared, search), _REWRITINGS)
-        finally:
-            shared.destroy()
+    with runner.shared((needed, weights)) as shared:
+        given = runner.rows(pa.Table.from_batches([_packed(row) for row in rows]))
+        found = _collected(given, partial(_rewrite, shared, search), _REWRITINGS)
     return _joined(len(needed), found).searched
 
 
 def joined_rewritings(
-    session: SparkSession,
+    runner: Runner,
     views: Views,
     search: Search | None = None,
     *,
@@ -111,30 +98,17 @@ def joined_rewritings(
     search = Search() if search is None else search
     check_search(search)
     finder = EmbeddingFinder(views, spread)
-    with spark_errors():
-        shared = session.sparkContext.broadcast((finder, weights))
-        try:
-            count = parts or _parts(session)
-            found = _collected(_numbers(session, count), partial(_join, shared, count, search), _REWRITINGS)
-        finally:
-            shared.destroy()
+    count = parts or runner.parts
+    with runner.shared((finder, weights)) as shared:
+        found = _collected(runner.numbers(count, count), partial(_join, shared, count, search), _REWRITINGS)
     return _joined(len(views), found)
 
 
-def _parts(session: SparkSession) -> int:
-    """Cut the work so that a slow part does not keep all others waiting."""
-    return 4 * session.sparkContext.defaultParallelism
-
-
-def _numbers(session: SparkSession, parts: int) -> DataFrame:
-    return session.range(0, parts, 1, parts).withColumnRenamed("id", _PART)
-
-
 def _collected(
-    given: DataFrame, work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], kinds: Arrays
+    given: Rows, work: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], kinds: Arrays
 ) -> list[dict[str, NDArray[Any]]]:
-    schema = from_arrow_schema(pa.schema([(name, pa.binary()) for name in kinds]))
-    return list(_unpacked(given.mapInArrow(work, schema).toArrow().to_batches(), kinds))
+    schema = pa.schema(dict.fromkeys(kinds, pa.binary()))
+    return list(_unpacked(given.map(work, schema).collect().to_batches(), kinds))
 
 
 def _packed(arrays: Arrays) -> pa.RecordBatch:
@@ -159,10 +133,10 @@ def _shares(finder: EmbeddingFinder, number: int, parts: int) -> Iterator[NDArra
 
 
 def _embed(
-    shared: Broadcast[EmbeddingFinder], parts: int, batches: Iterator[pa.RecordBatch]
+    shared: Shared[EmbeddingFinder], parts: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        for number in batch[_PART].to_numpy():
+        for number in batch[ID].to_numpy():
             for targets in _shares(shared.value, number, parts):
                 yield _packed(_cut_out(shared.value.rows(targets, threads=1), targets))
 
@@ -179,7 +153,7 @@ def _cut_out(rows: Embeddings, targets: NDArray[np.int32]) -> Arrays:
 
 
 def _rewrite(
-    shared: Broadcast[tuple[NDArray[np.uint64], NDArray[np.float64] | None]],
+    shared: Shared[tuple[NDArray[np.uint64], NDArray[np.float64] | None]],
     search: Search,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -191,14 +165,14 @@ def _rewrite(
 
 
 def _join(
-    shared: Broadcast[tuple[EmbeddingFinder, NDArray[np.float64] | None]],
+    shared: Shared[tuple[EmbeddingFinder, NDArray[np.float64] | None]],
     parts: int,
     search: Search,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     finder, weights = shared.value
     for batch in batches:
-        for number in batch[_PART].to_numpy():
+        for number in batch[ID].to_numpy():
             for targets in _shares(finder, number, parts):
                 done = join_targets(finder, search, targets=targets, weights=weights, threads=1)
                 yield _packed(_found(targets, done.searched, done.in_degrees[targets], done.removed))

@@ -9,7 +9,8 @@ from itertools import product
 from typing import TYPE_CHECKING, TypeAlias
 
 from headgate.xml.events.serialising import content
-from headgate.xml.language.model import CHILD, CONT, ID, ROOT, VAL, Pattern, StructuralId, covers
+from headgate.xml.explain.explain import reachable
+from headgate.xml.language.model import CONT, ID, ROOT, VAL, Pattern, StructuralId, covers
 from headgate.xml.language.values import holds
 
 if TYPE_CHECKING:
@@ -57,13 +58,6 @@ def satisfies(node: Node, image: int, document: Document) -> bool:
     return covers(node.label, document.label(image)) and all(
         holds(test, document.val(image)) for test in node.tests
     )
-
-
-def reachable(node: Node, above: int, document: Document) -> Iterator[int]:
-    """Yield where an axis leads from the image of the parent, or from the document itself."""
-    for image in range(above + 1, len(document.labels) if above == ROOT else int(document.ends[above]) + 1):
-        if node.axis != CHILD or document.parents[image] == above:
-            yield image
 
 
 def _embeds(pattern: Pattern, place: int, above: int, document: Document) -> Iterator[bool]:

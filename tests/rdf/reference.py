@@ -18,6 +18,7 @@ from headgate.rdf.language.model import (
     Options,
     is_iri,
     is_variable,
+    nodes,
 )
 from headgate.rdf.taxonomy.entailing import entailed, own_order
 
@@ -88,20 +89,6 @@ def solutions(
             break
         found.setdefault(tuple(binding[name] for name in pattern.variables), binding)
     return list(found.values())
-
-
-def nodes(pattern: Pattern) -> list[Term]:
-    """List what `injective` keeps apart: subjects and objects of plain edges, and those of ISA edges.
-
-    A class that an ISA edge names is none of the event's nodes; a variable in its place is one.
-    """
-    found = []
-    for edge in pattern.edges:
-        if edge.path in {PLAIN, ISA}:
-            found.append(edge.subject)
-        if edge.path == PLAIN or (edge.path == ISA and is_variable(edge.object)):
-            found.append(edge.object)
-    return list(dict.fromkeys(found))
 
 
 def _passing(pattern: Pattern, world: World, options: Options) -> Iterator[Binding]:

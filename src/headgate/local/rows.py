@@ -1,0 +1,201 @@
+"""Rows in this process, as jobs ask for them: one batch after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headgate.core.event import ID, read_object
+from headgate.local.json_columns import columns_of
+from headgate.tables.comparing import attribute_paths
+from headgate.tables.lines import TOGETHER, VALUE
+from headgate.tables.places import Format, UnsureError, check_output
+from headgate.tables.writing import writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from headgate.core.values import Path
+    from headgate.jobs.runner import Batches, Work
+    from headgate.records.language.model import Expression
+
+# The overloads of Arrow's functions are about types that are known before; these are not.
+_compute: Any = pc
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Rows in this process."""
+
+    schema: pa.Schema
+    parts: Callable[[], Iterable[Batches]]
+
+    def map(self, work: Work, schema: pa.Schema, *, numbered: bool = False) -> LocalRows:
+        """Go through each part."""
+
+        def parts() -> Iterator[Batches]:
+            for number, part in enumerate(self.parts()):
+                yield work(iter(part), part=number) if numbered else work(iter(part))
+
+        return LocalRows(schema, parts)
+
+    def _each(self, change: Callable[[pa.RecordBatch], pa.RecordBatch], schema: pa.Schema) -> LocalRows:
+        return self.map(lambda batches: map(change, batches), schema)
+
+    def filtered(self, work: Work) -> LocalRows:
+        """Leave out some rows of each part."""
+        return self.map(work, self.schema)
+
+    def parsed(self, title: str) -> LocalRows:
+        """Return lines of JSON as columns, with the types that Spark infers."""
+        given: list[Any] = self.collect()[VALUE].to_pylist()
+        table = columns_of([read_object(line) for line in given], title)
+        # Without any there is nothing to infer from.
+        return rows_of(table if table.column_names else pa.table({ID: pa.array([], pa.string())}))
+
+    def where(self, sql: str, tree: Expression, title: str) -> LocalRows:
+        """Return the rows for which a filter holds; what Spark may see otherwise is left to it."""
+        from headgate.local.records import where
+
+        return rows_of(where(self.collect(), sql, tree, title))
+
+    @property
+    def names(self) -> list[str]:
+        """List the columns."""
+        return self.schema.names
+
+    def attributes(self, mark: str = "") -> list[Path]:
+        """List the columns by path, nested ones included."""
+        return list(attribute_paths(self.schema, mark))
+
+    def select(self, *columns: str) -> LocalRows:
+        """Return some columns."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return self._each(lambda batch: batch.select(list(columns)), schema)
+
+    def having(self, column: str) -> LocalRows:
+        """Return the rows whose column is not NULL."""
+        return self._each(lambda batch: batch.filter(batch[column].is_valid()), self.schema)
+
+    def lacking(self, column: str) -> LocalRows:
+        """Return the rows whose column is NULL."""
+        return self._each(lambda batch: batch.filter(batch[column].is_null()), self.schema)
+
+    def then(self, others: LocalRows) -> LocalRows:
+        """Return these rows, and others after them."""
+        return LocalRows(self.schema, lambda: [*self.parts(), *others.parts()])
+
+    def sorted(self, *columns: str) -> LocalRows:
+        """Sort all rows."""
+        return LocalRows(self.schema, lambda: [_batches(_sorted(self.collect(), columns))])
+
+    def parted(self, column: str, count: int, *order: str) -> LocalRows:
+        """Have the rows of number n in part n, in an order."""
+
+        def parts() -> Iterator[Batches]:
+            table = _sorted(self.collect(), order)
+            for number in range(count):
+                yield _batches(table.filter(_compute.equal(table[column], number)))
+
+        return LocalRows(self.schema, parts)
+
+    def gathered(self, *columns: str) -> LocalRows:
+        """Have all rows in one part."""
+        del columns
+        return LocalRows(self.schema, lambda: [chain.from_iterable(self.parts())])
+
+    def firsts(self, column: str, *order: str) -> tuple[LocalRows, LocalRows]:
+        """Tell the first of the rows with one value from the others."""
+        table = self.collect()
+        by_value = _compute.sort_indices(table, [(name, "ascending") for name in (column, *order)])
+        values = table[column].take(by_value).combine_chunks()
+        first = np.ones(len(values), np.bool_)
+        first[1:] = _compute.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
+        places = by_value.to_numpy()
+        one, other = (table.take(np.sort(places[each])) for each in (first, ~first))
+        return rows_of(one), rows_of(other)
+
+    def counted(self, column: str) -> LocalRows:
+        """Count the rows of each value."""
+        schema = pa.schema([self.schema.field(column), pa.field("count", pa.int64())])
+
+        def parts() -> Iterator[Batches]:
+            counts = Counter(
+                each for part in self.parts() for batch in part for each in batch[column].to_pylist()
+            )
+            columns = [list(counts), list(counts.values())]
+            yield _batches(pa.table(columns, schema=schema))
+
+        return LocalRows(schema, parts)
+
+    def summed(self, column: str, *sums: str) -> LocalRows:
+        """Sum up columns of the rows of each value."""
+        totals = self.collect().group_by(column).aggregate([(name, "sum") for name in sums])
+        return rows_of(
+            totals.select([column, *(f"{name}_sum" for name in sums)]).rename_columns([column, *sums])
+        )
+
+    def count(self) -> int:
+        """Count all rows."""
+        return sum(batch.num_rows for part in self.parts() for batch in part)
+
+    def head(self, count: int) -> pa.Table:
+        """Return the first rows."""
+        found: list[pa.RecordBatch] = []
+        for part in self.parts():
+            for batch in part:
+                found.append(batch.slice(0, count))
+                count -= found[-1].num_rows
+                if not count:
+                    return pa.Table.from_batches(found, self.schema)
+        return pa.Table.from_batches(found, self.schema)
+
+    def collect(self) -> pa.Table:
+        """Return all rows."""
+        return pa.Table.from_batches([batch for part in self.parts() for batch in part], self.schema)
+
+    @contextmanager
+    def kept(self) -> Iterator[LocalRows]:
+        """Compute them once."""
+        parts = [list(part) for part in self.parts()]
+        yield LocalRows(self.schema, lambda: parts)
+
+    def write(self, path: str) -> None:
+        """Write a table."""
+        _check_writable(self.schema, path)
+        with writing(path, self.schema) as write:
+            for part in self.parts():
+                for batch in part:
+                    write(batch)
+
+
+def _check_writable(schema: pa.Schema, path: str) -> None:
+    """Leave columns to Spark that are written in several ways; CSV has no nested ones at all."""
+    form = check_output(path)
+    for field in schema:
+        kind = field.type
+        nested = isinstance(kind, pa.StructType | pa.ListType | pa.MapType)
+        if (nested and form is Format.CSV) or pa.types.is_timestamp(kind) or isinstance(kind, pa.MapType):
+            raise UnsureError(f"{path}: column {field.name} is {kind}")
+
+
+def rows_of(table: pa.Table) -> LocalRows:
+    return LocalRows(table.schema, lambda: [_batches(table)])
+
+
+def _batches(table: pa.Table) -> list[pa.RecordBatch]:
+    return table.combine_chunks().to_batches(TOGETHER)
+
+
+def _sorted(table: pa.Table, columns: tuple[str, ...]) -> pa.Table:
+    down = {name: name.startswith("-") for name in columns}
+    return table.sort_by(
+        [(name[1:], "descending") if down[name] else (name, "ascending") for name in columns]
+    )
