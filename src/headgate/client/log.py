@@ -12,7 +12,6 @@ from headgate.errors import TableError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SCHEMES = ("http://", "https://")
 FAIL, GO_ON = "fail", "go-on"
 FIRST, NEW = "first", "new"
 BEYOND = 1 << 62
