@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.contents.refusing import made_of, raise_first
-from headgate.core.ids import Ids, check_id
+from headgate.core.arguments import check_id
+from headgate.core.ids import Ids
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS, Parts, fixed_score
