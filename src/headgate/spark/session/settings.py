@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -94,19 +93,6 @@ def _new_session(session: SparkSession) -> SparkSession:
     finally:
         if to_frame is not None:
             RDD.toDF = to_frame  # type: ignore[method-assign]
-
-
-def in_own_session(
-    job: Callable[Concatenate[SparkSession, _Given], _Result],
-) -> Callable[Concatenate[SparkSession, _Given], _Result]:
-    """Have a job run in `own_session`; the session that was active before is so again."""
-
-    @wraps(job)
-    def run(session: SparkSession, /, *args: _Given.args, **options: _Given.kwargs) -> _Result:
-        with borrowed(session) as own:
-            return job(own, *args, **options)
-
-    return run
 
 
 @contextmanager
