@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.network.simulation.fast import simulate
+from headgate.network.simulation.fast import simulate, totals
+from headgate.network.simulation.layout import layout_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from headgate.network.simulation.model import Costs, Floats, Scene
+    from headgate.engine.dissemination import PlacedView
+    from headgate.network.simulation.model import Costs, Floats, Layout, Scene
 
 _STEPS, _ROUNDS = 7, 4
+_SLOWEST, _HALVES = 1e4, 12
 
 
 class Observed(NamedTuple):
@@ -73,3 +76,37 @@ def _around(bounds: tuple[float, float], at: float) -> tuple[float, float]:
     """Narrow a range down to a third, by ratios, around a place."""
     third = (bounds[1] / bounds[0]) ** (1 / 6)
     return at / third, at * third
+
+
+def slowed_to(scene: Scene, mean: float, least: float) -> Costs:
+    """Return costs by which latency is so many seconds on average, and at least.
+
+    All costs are multiplied by one number, but for that of a batch, which makes up the rest of the least: a
+    first hop is a wire, a batch and a message that is taken. The wires stay as they are.
+    """
+
+    def costs(factor: float) -> Costs:
+        found = scene.costs.scaled(factor)
+        return found._replace(batch=max(0.0, least - float(scene.links.delay.min()) - found.take))
+
+    low, high = 0.0, 1.0
+    while totals(scene._replace(costs=costs(high))).mean < mean and high < _SLOWEST:
+        low, high = high, 2 * high
+    for _ in range(_HALVES):
+        middle = (low + high) / 2
+        if totals(scene._replace(costs=costs(middle))).mean < mean:
+            low = middle
+        else:
+            high = middle
+    return costs(high)
+
+
+def layout_of_placed(placed: Sequence[PlacedView]) -> tuple[Layout, list[str]]:
+    """Lay out placed views, in their order; returns the names of the stations, too, without the source's."""
+    names = sorted({view.site for view in placed})
+    stations = {name: number for number, name in enumerate(names, 1)}
+    numbers = {view.id: number for number, view in enumerate(placed)}
+    inputs = [[numbers[each] for each in view.inputs] for view in placed]
+    offsets = np.cumsum([0, *(len(each) for each in inputs)])
+    flat = np.array([each for some in inputs for each in some], np.int64)
+    return layout_of([stations[view.site] for view in placed], offsets, flat, len(names) + 1), names

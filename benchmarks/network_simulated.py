@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.network import Size as RealSize
 from benchmarks.network import World, _Network, _Page, _world
-from benchmarks.network_calibration import Observed, calibrate, error, predicted
+from benchmarks.network_calibration import Observed, calibrate, error, layout_of_placed, predicted, slowed_to
 from benchmarks.plan_data import say
 from benchmarks.results import Result
 from headgate import AsyncClient, Dissemination, Settings
@@ -34,8 +34,8 @@ from headgate.network.assignment import SOURCE
 from headgate.network.entry import RESULT
 from headgate.network.simulation.cities import nine_cities, one_place, spread
 from headgate.network.simulation.fast import totals
-from headgate.network.simulation.figures import figures_of, slowed_to
-from headgate.network.simulation.layout import hops_of, layout_of_placed, layout_of_plan, levels_of
+from headgate.network.simulation.figures import figures_of
+from headgate.network.simulation.layout import hops_of, layout_of_plan, levels_of
 from headgate.network.simulation.model import NOTHING, Costs, Machines, Scene, Traffic
 from headgate.plan.costs import averages
 from headgate.plan.running.planner import PlanInput, find_ways, make_plan

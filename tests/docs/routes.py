@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from headgate.service.api import app  # noqa: F401 -- all operations
-from headgate.service.api.openapi import example_of, problems_of
+from headgate.service.api.openapi import problems_of
 from headgate.service.api.operation import OPERATIONS
 from tests.docs.fences import ROOT
 
@@ -15,6 +16,28 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "service-api.md"
 HEADING = "## Every route\n"
+
+
+_EXAMPLES = {
+    ("/v1/subscriptions/{id}", "id"): "cheap-sport",
+    ("/v1/graph/nodes/{id}", "id"): "sport",
+    ("/v1/graph/nodes/{id}/subscriptions", "id"): "sport",
+    ("/v1/keys/{id}", "id"): "0123456789ab",
+}
+"""What stands in paths of examples."""
+
+
+def example_of(asked: Operation, address: str = "http://127.0.0.1:8080") -> str:
+    """Return a curl command that calls an operation."""
+    method = "" if asked.method == "GET" else f" -X {asked.method}"
+    path = re.sub(r"\{(\w+)\}", lambda found: _named(asked.path, found[1]), asked.path)
+    key = "" if asked.public else ' -H "Authorization: Bearer $HEADGATE_KEY"'
+    more = f" {asked.example}" if asked.example else ""
+    return f"curl{method}{key} {address}{path}{more}"
+
+
+def _named(path: str, name: str) -> str:
+    return "shop" if path.startswith("/v1/consumers/") else _EXAMPLES.get((path, name), "1")
 
 
 def _group(asked: Operation) -> str:

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from headgate.cli import cli
-from headgate.cli.options import option_rows
-from headgate.core.settings import file_rows, setting_of, settings_of
+from headgate.cli.options import REPEATED, metavar
+from headgate.core.settings import Kind, setting_of, settings_of, write_seconds
 from headgate.pipeline.file.settings import TABLES
 from headgate.tables.settings import Backtest, WhatIf, Where
 from tests.docs.fences import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
+
+    from headgate.core.settings import Setting
 
 CLI, PIPELINE = ROOT / "docs" / "cli.md", ROOT / "docs" / "pipeline.md"
 SHARED = ("master", "conf", "quiet", "as_json")
@@ -49,6 +52,66 @@ def tables() -> dict[tuple[Path, str], list[str]]:
     shared = [each for each in command("match").params if each.name in SHARED]
     found[CLI, "## Options of every command on Spark"] = option_rows(shared)
     return found
+
+
+def option_rows(settings: Iterable[Setting | click.Parameter]) -> list[str]:
+    """Write the table of the docs for settings, and for options of a command; those of every command not."""
+    rows = ["| option | meaning |", "|---|---|"]
+    for each in settings:
+        found = getattr(each, "setting", each)
+        if not isinstance(found, click.Parameter):
+            rows.append(_row(found))
+        elif isinstance(found, click.Option) and not found.hidden:
+            words = (found.help or "").removesuffix(".")
+            last = f" {found.metavar}" if found.metavar else ""
+            needed = "; required" if found.required else ""
+            rows.append(f"| `{found.opts[0]}{last}` | {words[:1].lower()}{words[1:]}{needed} |")
+    return rows
+
+
+def _row(setting: Setting) -> str:
+    written = setting.flag
+    if setting.kind is Kind.FLAG and setting.default is not False:
+        written = f"{setting.flag}`, `--no-{setting.flag.removeprefix('--')}"
+    elif setting.kind is not Kind.FLAG:
+        written += f" {metavar(setting) or setting.metavar or setting.flag.rpartition('-')[2].upper()}"
+    parts = [setting.help]
+    if setting.choices:
+        *most, last = (f"`{choice}`" for choice in setting.choices)
+        parts[0] += f": {', '.join(most)} or {last}" if most else f": {last}"
+    if setting.needs:
+        needed, _, value = setting.needs.partition("=")
+        parts.append(f"goes with `--{needed}{f' {value}' if value else ''}`")
+    if setting.kind in REPEATED:
+        parts.append("may be repeated")
+    if setting.required:
+        parts.append("required")
+    elif setting.shown:
+        parts.append(f"by default {setting.shown}")
+    elif setting.kind is not Kind.FLAG and setting.default not in (None, (), {}):
+        parts.append(f"by default {_written(setting)}")
+    meaning = "; ".join(parts)
+    return f"| `{written}` | {meaning}{f'. {setting.more}' if setting.more else ''} |"
+
+
+def _written(setting: Setting) -> str:
+    """Write a default as it is given."""
+    default = setting.default
+    if setting.kind is Kind.SECONDS:
+        return write_seconds(default)
+    if isinstance(default, tuple):
+        return " ".join(map(str, default))
+    return f"`{default}`" if isinstance(default, str) else f"{default:,}".removesuffix(".0")
+
+
+def file_rows(settings: Iterable[Setting]) -> list[str]:
+    """Write the table of the docs for a table of a file."""
+    rows = ["| setting | value | default | meaning |", "|---|---|---|---|"]
+    for each in settings:
+        about = ", ".join(f"`{name}`" for name in each.only)
+        meaning = f"{about}: {each.help}" if about else each.help
+        rows.append(f"| `{each.where}` | {each.value_text} | {each.default_text} | {meaning} |")
+    return rows
 
 
 def replaced(text: str, heading: str, rows: list[str]) -> str:

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from benchmarks.network_calibration import Observed, calibrate, error, predicted
+from benchmarks.network_calibration import Observed, calibrate, error, layout_of_placed, predicted, slowed_to
 from headgate import Dissemination, Event, Settings, Subscription
 from headgate.errors import NetworkError, TableError
 from headgate.network.assignment import SOURCE as BY_NAME
 from headgate.network.simulation import fast
 from headgate.network.simulation.cities import cities_of, nine_cities, one_place, read_links, spread
-from headgate.network.simulation.figures import figures_of, slowed_to
+from headgate.network.simulation.figures import figures_of
 from headgate.network.simulation.layout import (
     hops_of,
     layout_of,
-    layout_of_placed,
     levels_of,
     with_joins,
 )

@@ -6,6 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,3 +40,13 @@ def inputs_of(found: Rewritings) -> list[list[tuple[int, ...]]]:
     """List the rewritings of each view as tuples of inputs."""
     sets = [tuple(found.inputs[a:b].tolist()) for a, b in pairwise(found.input_offsets.tolist())]
     return [sets[a:b] for a, b in pairwise(found.offsets.tolist())]
+
+
+def has_cycle(embeddings: Embeddings) -> bool:
+    """Tell whether some vertices reach each other, by their strongly connected components."""
+    vertices = len(embeddings.offsets) - 1
+    matrix = csr_matrix(
+        (np.ones(len(embeddings.sources), np.int8), embeddings.sources, embeddings.offsets),
+        shape=(vertices, vertices),
+    )
+    return vertices > 0 and int(connected_components(matrix, connection="strong")[0]) < vertices

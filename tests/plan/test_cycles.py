@@ -9,11 +9,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from headgate.plan.graphs.cycles import edges_back, has_cycle, without_cycles
+from headgate.plan.graphs.cycles import edges_back, without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.model import Embeddings
 from tests.plan import reference
-from tests.plan.graph_lists import edges_of
+from tests.plan.graph_lists import edges_of, has_cycle
 from tests.plan.set_views import SetViews, random_views
 from tests.seeds import seeds
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from headgate.core.event import XML, Event
-from headgate.plan.graphs.cycles import has_cycle, without_cycles
+from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
 from headgate.plan.graphs.joining import graphs_of, joined_rewritings
 from headgate.plan.graphs.rewritability import rewritings
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.views.views import XmlViews
 from tests.plan import reference
-from tests.plan.graph_lists import edges_of, inputs_of, rows_of, same
+from tests.plan.graph_lists import edges_of, has_cycle, inputs_of, rows_of, same
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document
 from tests.xml.random_views import view_set

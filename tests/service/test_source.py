@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import AsyncClient, Client, Engine, Subscription
-from headgate.client.log import EventLog, LogSettings
+from headgate.client.log import LogSettings
 from headgate.client.model import KeptEvent, KeptEvents
 from headgate.errors import HeadgateError, ServiceError, TableError
 from headgate.local.small_streams import why_stream
@@ -26,7 +27,8 @@ from headgate.service.backup import back_up, restore
 from headgate.service.envelope import event_of, read_sent
 from headgate.service.storage.store import Store
 from headgate.stream.reading import ReadSettings, read_given
-from headgate.stream.sources.service_log import as_lines, as_table
+from headgate.stream.sources import service_log
+from headgate.stream.sources.service_log import ServiceLog, as_lines, as_table
 from tests.seeds import examples
 from tests.streaming.world import World
 
@@ -191,7 +193,7 @@ def test_an_address_is_read() -> None:
         assert "secret" not in str(error.value)
     with (
         pytest.raises(ServiceError, match="does not answer"),
-        EventLog(LogSettings.of("http://127.0.0.1:9"), patient=False) as log,
+        closing(ServiceLog(LogSettings.of("http://127.0.0.1:9"), patient=False)) as log,
     ):
         log.state()
 
@@ -200,9 +202,7 @@ def test_a_stream_reads_each_event_once(
     server: Served, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batch after batch, run after run; rows and CloudEvents; what is refused has its address."""
-    from headgate.client import log
-
-    monkeypatch.setattr(log, "_PAGE", 3)
+    monkeypatch.setattr(service_log, "PAGE", 3)
     address = server.address
     with Client(address) as client:
         client.publish([{"id": number, "n": number} for number in range(25)])

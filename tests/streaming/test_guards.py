@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from array import array
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,11 +17,10 @@ from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
 from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.state import State
-from headgate.stream import rows as told
 from headgate.stream.batch import Batches, StreamEnd
 from headgate.stream.opening import check_kind
 from headgate.stream.reading import ReadSettings, read_given
-from headgate.stream.rows import Survey
+from headgate.stream.rows import Origin, PartReport, Survey
 from headgate.stream.sources.columns import COLUMNS
 from headgate.stream.sources.files import check_removed
 from tests.streaming.world import World, lines, log_of, move
@@ -125,12 +124,8 @@ def test_a_batch_is_not_begun_when_the_stream_ends() -> None:
             batches(None, 1)  # type: ignore[arg-type]
 
 
-def part(number: int, name: str, *marks: int) -> Any:
-    return {
-        told.PART: number,
-        told.HASHES: np.array(marks, np.uint64).tobytes(),
-        told.ORIGINS: [{"name": name, "events": len(marks)}],
-    }
+def part(number: int, name: str, *marks: int) -> PartReport:
+    return PartReport(number, hashes=array("Q", marks), origins=[Origin(name, len(marks), None)])
 
 
 def test_of_two_parts_the_first_has_an_event() -> None:

@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.core.rooms import RECORDS
-from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
 from headgate.spark.stream.batch import match_rows
 from headgate.spark.stream.sinks import open_sink
 from headgate.stream.batch import Batches
-from headgate.stream.reading import ReadSettings
 from headgate.stream.reporting import StreamReporter
 from headgate.stream.rows import match_schema
 from headgate.stream.sources.columns import DDL
@@ -67,11 +64,10 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
     subscriptions = log_of(settings, state)
     try:
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
-        sink = open_sink(spark, settings, match_schema(numbered=numbered, top=None))
-        seen = SeenIds(state.seen, -1 if state.last is None else state.last["batch"])
-        reading = ReadSettings(RECORDS, None, "time")
+        schema = match_schema(numbered=numbered, top=None)
+        sink = open_sink(spark, settings)
         telling = StreamReporter(settings, state.root, quiet=True)
-        do = Batches(settings, state, subscriptions, sink, seen, reading, telling, numbered=numbered)
+        do = Batches(settings, state, subscriptions, sink, schema, telling)
         for number, rows in enumerate(batches):
             do(partial(match_rows, rows=rows), number)
     finally:

@@ -77,7 +77,7 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> An
     from headgate.core.rooms import GRAPH, RANKING
     from headgate.core.snapshot import room_of
     from headgate.core.versions.locating import located
-    from headgate.runtime.explaining import in_graph, without_graph
+    from headgate.runtime.explaining import Explainer
     from headgate.runtime.questions import check_ranks
 
     place = located(snapshot)
@@ -88,11 +88,10 @@ def explain_rank(event: Event, snapshot: str, subscription: str, top: Top) -> An
             f"snapshot {snapshot} is in shards, where ranks are not explained: match with --top, or compile "
             "the subscriptions in one piece"
         )
-    if room == RANKING:
-        engine, identity = without_graph(place, subscription)
-    else:
-        engine, identity, event = in_graph(place, subscription, event)
-    found = engine.explain_rank(event, identity, top.k, top.mode, factors=top.weighing, **top.path._asdict())
+    asked = Explainer.open(place, subscription)
+    found = asked.engine.explain_rank(
+        asked.entered(event), asked.identity, top.k, top.mode, factors=top.weighing, **top.path._asdict()
+    )
     return Answer(_rank_as_json(found), found.lines())
 
 

@@ -158,7 +158,7 @@ _METAVARS = {
     Kind.TEXTS: "NAME=VALUE",
     Kind.PAIR: "LEAST MOST",
 }
-_REPEATED = (Kind.INPUTS, Kind.NUMBERS, Kind.TEXTS)
+REPEATED = (Kind.INPUTS, Kind.NUMBERS, Kind.TEXTS)
 
 
 def metavar(setting: Setting) -> str | None:
@@ -188,7 +188,7 @@ def option(setting: Setting) -> Callable[[Decorated], Decorated]:
             names[0] = f"{setting.flag}/--no-{setting.flag.removeprefix('--')}"
     else:
         more |= {"type": _type(setting), "metavar": metavar(setting)}
-        if setting.kind in _REPEATED:
+        if setting.kind in REPEATED:
             more["multiple"] = True
         elif setting.default is not None:
             more |= {"default": setting.default, "show_default": not setting.shown}
@@ -210,7 +210,7 @@ class _Option(click.Option):
 def help_of(setting: Setting) -> str:
     """Write what the command line says of a setting: a sentence, and the default in words."""
     words = plain(setting.help)
-    if setting.kind in _REPEATED:
+    if setting.kind in REPEATED:
         words += "; may be repeated"
     default = f"  [default: {plain(setting.shown)}]" if setting.shown else ""
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('…') else '.'}{default}"
@@ -271,53 +271,3 @@ def read_given(setting: Setting, value: Any) -> Any:
             raise click.UsageError(f"{setting.flag} {entry}: is given twice")
         found[name.strip()] = read
     return found or setting.default
-
-
-def option_rows(settings: Iterable[Setting | click.Parameter]) -> list[str]:
-    """Write the table of the docs for settings, and for options of a command; those of every command not."""
-    rows = ["| option | meaning |", "|---|---|"]
-    for each in settings:
-        found = getattr(each, "setting", each)
-        if not isinstance(found, click.Parameter):
-            rows.append(_row(found))
-        elif isinstance(found, click.Option) and not found.hidden:
-            words = (found.help or "").removesuffix(".")
-            last = f" {found.metavar}" if found.metavar else ""
-            needed = "; required" if found.required else ""
-            rows.append(f"| `{found.opts[0]}{last}` | {words[:1].lower()}{words[1:]}{needed} |")
-    return rows
-
-
-def _row(setting: Setting) -> str:
-    written = setting.flag
-    if setting.kind is Kind.FLAG and setting.default is not False:
-        written = f"{setting.flag}`, `--no-{setting.flag.removeprefix('--')}"
-    elif setting.kind is not Kind.FLAG:
-        written += f" {metavar(setting) or setting.metavar or setting.flag.rpartition('-')[2].upper()}"
-    parts = [setting.help]
-    if setting.choices:
-        *most, last = (f"`{choice}`" for choice in setting.choices)
-        parts[0] += f": {', '.join(most)} or {last}" if most else f": {last}"
-    if setting.needs:
-        needed, _, value = setting.needs.partition("=")
-        parts.append(f"goes with `--{needed}{f' {value}' if value else ''}`")
-    if setting.kind in _REPEATED:
-        parts.append("may be repeated")
-    if setting.required:
-        parts.append("required")
-    elif setting.shown:
-        parts.append(f"by default {setting.shown}")
-    elif setting.kind is not Kind.FLAG and setting.default not in (None, (), {}):
-        parts.append(f"by default {_written(setting)}")
-    meaning = "; ".join(parts)
-    return f"| `{written}` | {meaning}{f'. {setting.more}' if setting.more else ''} |"
-
-
-def _written(setting: Setting) -> str:
-    """Write a default as it is given."""
-    default = setting.default
-    if setting.kind is Kind.SECONDS:
-        return write_seconds(default)
-    if isinstance(default, tuple):
-        return " ".join(map(str, default))
-    return f"`{default}`" if isinstance(default, str) else f"{default:,}".removesuffix(".0")

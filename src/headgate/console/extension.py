@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
 
-_LOG = logging.getLogger("headgate.console")
 _FORM = 1 << 20
 """Bytes that a form may have."""
 SIGN_IN = "/console/sign-in"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from headgate.service.server import Server
     from headgate.service.tenant.tenant import Tenant
 
-_LOG = logging.getLogger("headgate.console")
 KEPT = 600
 """Seconds that are kept."""
 _PUBLISH = "publish"

@@ -52,10 +52,6 @@ class Scoring(NamedTuple):
     numbers: tuple[float, ...]
 
 
-CONSTANT: Final = Form((Step(NUMBER),), (), 1)
-"""A score that does not depend on the event."""
-
-
 class TermReader(Protocol):
     """What computes terms for events; NaN where one is NULL or no number."""
 

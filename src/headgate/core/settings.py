@@ -409,13 +409,3 @@ def plain(words: str) -> str:
     'a table with id'
     """
     return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).replace("`", "")
-
-
-def file_rows(settings: Iterable[Setting]) -> list[str]:
-    """Write the table of the docs for a table of a file."""
-    rows = ["| setting | value | default | meaning |", "|---|---|---|---|"]
-    for each in settings:
-        about = ", ".join(f"`{name}`" for name in each.only)
-        meaning = f"{about}: {each.help}" if about else each.help
-        rows.append(f"| `{each.where}` | {each.value_text} | {each.default_text} | {meaning} |")
-    return rows

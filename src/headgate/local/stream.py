@@ -6,26 +6,26 @@ files, or a log of events ──► checkpoint.py: what is batch N ──► str
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate.local.checkpoint import Checkpoint
 from headgate.local.files import FileBatches
 from headgate.local.small_streams import log_of, unable_to_stream
 from headgate.stream.request import check_request
 from headgate.stream.running import run
-from headgate.stream.sinks import FileSink
 from headgate.stream.worker import match_part
 from headgate.tables.places import UnsureError
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
     from headgate.runtime.state import State
     from headgate.stream.opening import OpenStream
     from headgate.stream.reporting import History, StreamReporter, StreamResult
+    from headgate.stream.rows import PartReport
     from headgate.stream.running import Ending
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sources.logs import End, Log
@@ -41,9 +41,6 @@ def run_stream(
 ) -> StreamResult:
     """Match what is there, as the job on Spark does with `once`; either goes on where one ended."""
 
-    def sink(schema: pa.Schema, _: StreamReporter) -> FileSink:
-        return FileSink(settings.output, settings.format, schema)
-
     def feed(stream: OpenStream, ending: Ending) -> str:
         return _feed(stream, settings, ending)
 
@@ -51,7 +48,11 @@ def run_stream(
     unable = unable_to_stream(settings)
     if unable is not None:
         raise UnsureError(unable)
-    return run(settings, sink, feed, stop=stop, quiet=quiet, history=history)
+    return run(settings, _no_sink, feed, stop=stop, quiet=quiet, history=history)
+
+
+def _no_sink(_: StreamReporter) -> None:
+    """Open none: matches go to a folder."""
 
 
 def _feed(stream: OpenStream, settings: StreamSettings, ending: Ending) -> str:
@@ -63,8 +64,8 @@ def _feed(stream: OpenStream, settings: StreamSettings, ending: Ending) -> str:
         stream.state.fixed("query", checkpoint.open())
         for number in _numbers(batches):
 
-            def match(task: Task, _: Sequence[str], number: int = number) -> Sequence[Mapping[str, Any]]:
-                return [row for part in match_part(batches.rows(number), task) for row in part.to_pylist()]
+            def match(task: Task, _: Sequence[str], number: int = number) -> list[PartReport]:
+                return [match_part(batches.rows(number), task)]
 
             stream.batches.do(match, number)
             # First, so that what a process that dies here has left is removed by the next.

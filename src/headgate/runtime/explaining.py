@@ -53,12 +53,18 @@ class Explainer:
     def open(cls, place: Path, subscription: Id, *, verify: bool = True) -> Explainer:
         """Open a snapshot; ids that are whole numbers may be given as text. Refuses one that is not there."""
         if not has_graph(place):
-            engine, identity = without_graph(place, subscription, verify=verify)
-            return cls(engine, identity)
+            places = shard_places(place)
+            found = [ids_at(each) for each in places]
+            identity = _typed(subscription, numbered=any(map(len, found)) and have_numbers(found))
+            return cls(Engine.open(places[_home(identity, found)], verify=verify), identity)
         engines = [Engine.open(each, verify=verify) for each in graph_places(place)]
         ids = [each.graph.base.names.subscription_ids for each in engines]
         identity = _typed(subscription, numbered=ids[0].numbered)
         return cls(engines[_home(identity, ids)], identity, engines)
+
+    def entered(self, event: Event) -> Event:
+        """Return an event as it is asked about: with a source of the type that nodes have."""
+        return entering(event, self.engine.graph.base.names)[0] if self._shards else event
 
     def explain(self, event: Event) -> Explained:
         """Say why an event matches, or why not; with a graph, how it gets there."""
@@ -70,25 +76,6 @@ class Explainer:
             # A node that leads nowhere is on one shard only.
             return Explained(GraphExplanation(given.id, source, self.identity, NO_PATH), given)
         return Explained(graph.explain(given, self.identity), given)
-
-
-def without_graph(place: Path, subscription: Id, *, verify: bool = True) -> tuple[Engine, Id]:
-    """Open a snapshot, or the shard that has the subscription; returns its id in the type that ids have."""
-    places = shard_places(place)
-    ids = [ids_at(each) for each in places]
-    identity = _typed(subscription, numbered=any(map(len, ids)) and have_numbers(ids))
-    return Engine.open(places[_home(identity, ids)], verify=verify), identity
-
-
-def in_graph(place: Path, subscription: Id, event: Event) -> tuple[Engine, Id, Event]:
-    """Open a graph in one piece; returns the id and the event with the types that its ids have."""
-    engine = Engine.open(place)
-    names = engine.graph.base.names
-    return (
-        engine,
-        _typed(subscription, numbered=names.subscription_ids.numbered),
-        entering(event, names)[0],
-    )
 
 
 def entering(event: Event, names: Names) -> tuple[Event, Id | None]:

@@ -58,7 +58,6 @@ _PLAIN = frozenset(("specversion", *_REQUIRED, "data"))
 _TEXT_TYPES = (str, str, str)
 _NAME = re.compile(r"[a-z0-9]+")
 _TEXTS = ("subject", "time", "datacontenttype", "dataschema")
-_ESCAPED = re.compile(rb"%[0-9A-Fa-f]{2}")
 _raws = msgspec.json.Decoder(list[msgspec.Raw])
 _objects = msgspec.json.Decoder(list[dict[str, Any]])
 _encode = msgspec.json.Encoder().encode

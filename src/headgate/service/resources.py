@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from headgate.core.event import JSON
 from headgate.core.subscription import CLOUDEVENTS, SQL, Subscription
 from headgate.errors import SubscriptionError
 
@@ -144,6 +143,3 @@ class EdgeBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, k
     filter: str | None = None
     dialect: str = SQL
     cost: float | None = None
-
-
-MEDIA = JSON

@@ -14,27 +14,29 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headgate.contents.registry import kind_of
 from headgate.errors import TableError
+from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
 from headgate.runtime.statistics import WaitingStatistics
-from headgate.stream import rows as told
-from headgate.stream.rows import Survey, match_schema
+from headgate.stream.reading import ReadSettings
+from headgate.stream.rows import EVENTS, PartReport, Survey
 from headgate.stream.settings import is_broker
-from headgate.stream.sinks import FileSink
 from headgate.stream.sources.files import check_removed
 from headgate.stream.staging import Staging
 from headgate.stream.worker import Task
 from headgate.tables.places import local
+from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
+
     from headgate.runtime.log import Subscriptions
-    from headgate.runtime.seen import SeenIds
     from headgate.runtime.state import Record, State
-    from headgate.stream.reading import ReadSettings
     from headgate.stream.reporting import StreamReporter
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sinks import Note, Sink
@@ -49,7 +51,7 @@ class StreamEnd(Exception):  # noqa: N818 -- it is no error
     """A batch is not begun, because the stream ends."""
 
 
-Match = Callable[["Task", "Sequence[str]"], "Sequence[Mapping[str, Any]]"]
+Match = Callable[["Task", "Sequence[str]"], "Sequence[PartReport]"]
 """Matches the rows of a batch, wherever they are, part by part; returns what each part tells. It is given the
 names of all files that the batch has, too."""
 
@@ -62,23 +64,20 @@ class Batches:
         settings: StreamSettings,
         state: State,
         subscriptions: Subscriptions,
-        sink: Sink | FileSink,
-        seen: SeenIds,
-        reading: ReadSettings,
+        sink: Sink | None,
+        schema: pa.Schema,
         telling: StreamReporter,
-        *,
-        numbered: bool,
     ) -> None:
+        """Take what is open; `schema` is that of matches."""
         self._settings = settings
         self._state = state
         self._subscriptions = subscriptions
         self._sink = sink
-        self._staging = Staging(settings, state, sink)
-        self._seen = seen
-        self._reading = reading
+        self._staging = Staging(settings, state, schema)
+        self._schema = schema
+        self._seen = SeenIds(state.seen, -1 if state.last is None else int(state.last["batch"]))
+        self._reading = _reading(settings, subscriptions)
         self._telling = telling
-        self._numbered = numbered
-        self._schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
         self.statistics: WaitingStatistics | None = None
         if settings.stats is not None:
             self.statistics = WaitingStatistics(local(settings.stats), lambda: subscriptions.ids)
@@ -141,7 +140,7 @@ class Batches:
         self._commit(number, record)
         record = self._state.put(number, {**record, STAGE: COMMITTED})
         if self.statistics is not None and self._counted:
-            self.statistics.add(self._counted, record["counts"][told.EVENTS])
+            self.statistics.add(self._counted, record["counts"][EVENTS])
         self._after(number, record)
         self._spent |= {"commit": time.monotonic() - before, "batch": time.monotonic() - begun}
         self._telling.batch(record, self._arrivals, self._spent)
@@ -153,7 +152,7 @@ class Batches:
 
     def _commit(self, number: int, record: Record) -> None:
         """Put the files of a batch in place, or publish them."""
-        if not isinstance(self._sink, FileSink):
+        if self._sink is not None:
             self._sink.commit(number, record["note"])
         for folder in self._staging.commit(record):
             self._telling.say(
@@ -179,14 +178,13 @@ class Batches:
         survey = self._surveyed(match, number, record)
         before = time.monotonic()
         note = self._written(number, survey)
-        dead = self._staging.dead.ready(self._staging.dead_place, survey.files(told.DEAD_FILE))
+        dead = self._staging.dead.ready(self._staging.dead_place, survey.dead_files)
         if self._settings.window is not None:
             self._seen.note(number, survey.hashes, record["at"] // _MICROS)
         times = [time for time in (record["newest"], survey.newest) if time is not None]
         self._arrivals, self._counted = survey.arrivals, survey.statistics
         self._spent["write"] = time.monotonic() - before
-        for step in (told.READING, told.MATCHING):
-            self._spent[step] = survey.seconds(step)
+        self._spent |= survey.seconds
         return self._state.put(
             number,
             {
@@ -222,7 +220,7 @@ class Batches:
     ) -> Survey:
         before = time.monotonic()
         window = self._settings.window
-        if not isinstance(self._sink, FileSink):
+        if self._sink is not None:
             self._sink.prepare(number)
         staging = self._staging
         staging.prepare(number)
@@ -232,7 +230,7 @@ class Batches:
             reading=self._reading,
             version=self._subscriptions.at(record["snapshot"], record["since"], record["version"]),
             top=self._settings.best,
-            numbered=self._numbered,
+            schema=self._schema,
             folder=str(staging.matches_place),
             form=staging.matches.form,
             dead_folder=str(staging.dead_place),
@@ -252,9 +250,9 @@ class Batches:
         return [] if is_broker(self._settings.events) else self._state.files(number)
 
     def _written(self, number: int, survey: Survey) -> Note:
-        files = survey.files(told.FILE)
-        if isinstance(self._sink, FileSink):
-            return self._sink.folder.ready(self._staging.matches_place, files).note
+        files = survey.files
+        if self._sink is None:
+            return self._staging.matches.ready(self._staging.matches_place, files).note
         return self._sink.write(self._staging.staged_files(files), self._schema, number)
 
     def _after(self, number: int, record: Record) -> None:
@@ -266,3 +264,11 @@ class Batches:
         if number % 16 == 0:
             self._state.forget(number - self._settings.keep + 1)
             self._subscriptions.forget()
+
+
+def _reading(settings: StreamSettings, subscriptions: Subscriptions) -> ReadSettings:
+    content = subscriptions.content
+    kind = kind_of(content)
+    named = check_type(settings.content_type, kind) if kind.documents else None
+    folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
+    return ReadSettings(content, named, settings.time, folder, subscriptions.mark)

@@ -8,30 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headgate.contents.registry import kind_of
 from headgate.errors import TableError
 from headgate.runtime.log import Subscriptions
-from headgate.runtime.seen import SeenIds
 from headgate.runtime.state import State
 from headgate.stream.batch import Batches
 from headgate.stream.changes import open_changes
-from headgate.stream.reading import ReadSettings
 from headgate.stream.reporting import StreamReporter, StreamResult
 from headgate.stream.rows import KINDS, match_schema
 from headgate.stream.settings import is_broker
-from headgate.tables.places import local
-from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import pyarrow as pa
-
     from headgate.stream.reporting import History
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import FileSink, Sink
+    from headgate.stream.sinks import Sink
 
-    OpenSink = Callable[[pa.Schema, StreamReporter], Sink | FileSink]
+    OpenSink = Callable[[StreamReporter], Sink | None]
 
 
 @dataclass(frozen=True)
@@ -83,19 +76,10 @@ def opened(
             open_.enter_context(telling.metrics.serve(settings.metrics_port))
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
         schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
-        sink = open_sink(schema, telling)
-        open_.callback(sink.close)
-        last = -1 if state.last is None else int(state.last["batch"])
-        batches = Batches(
-            settings,
-            state,
-            subscriptions,
-            sink,
-            SeenIds(state.seen, last),
-            _reading(settings, subscriptions),
-            telling,
-            numbered=numbered,
-        )
+        sink = open_sink(telling)
+        if sink is not None:
+            open_.callback(sink.close)
+        batches = Batches(settings, state, subscriptions, sink, schema, telling)
         if batches.statistics is not None:
             open_.callback(batches.statistics.write)
         state.check_checkpoint()
@@ -103,14 +87,6 @@ def opened(
         batches.take_over()
         subscriptions.take_over()
         yield OpenStream(state, subscriptions, telling, batches, begun)
-
-
-def _reading(settings: StreamSettings, subscriptions: Subscriptions) -> ReadSettings:
-    content = subscriptions.content
-    kind = kind_of(content)
-    named = check_type(settings.content_type, kind) if kind.documents else None
-    folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
-    return ReadSettings(content, named, settings.time, folder, subscriptions.mark)
 
 
 def check_kind(state: State, settings: StreamSettings) -> None:

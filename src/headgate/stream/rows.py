@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +15,7 @@ from headgate.contents.results import RESULT_COLUMNS
 from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,32 +38,7 @@ _DEAD: dict[str, pa.DataType] = {
 }
 DEAD = pa.schema(_DEAD)
 
-PART, FILE, DEAD_FILE, HASHES, ORIGINS = "part", "file", "dead_file", "hashes", "origins"
-STATISTICS = "statistics"
-EVENTS, MATCHES, NEWEST, ARRIVED, READING, MATCHING = (
-    "events", "matches", "newest", "arrived", "reading", "matching",
-)  # fmt: skip
-_ORIGIN: list[tuple[str, pa.DataType]] = [
-    ("name", pa.string()),
-    ("events", pa.int64()),
-    (ARRIVED, pa.float64()),
-]
-_SUMMARY: dict[str, pa.DataType] = {
-    PART: pa.int32(),
-    FILE: pa.string(),
-    DEAD_FILE: pa.string(),
-    EVENTS: pa.int64(),
-    MATCHES: pa.int64(),
-    "dead": pa.list_(pa.int64()),
-    NEWEST: pa.int64(),
-    HASHES: pa.binary(),
-    ORIGINS: pa.list_(pa.struct(_ORIGIN)),
-    READING: pa.float64(),
-    MATCHING: pa.float64(),
-    STATISTICS: pa.binary(),
-}
-SUMMARY = pa.schema(_SUMMARY)
-
+EVENTS, MATCHES, READING, MATCHING = "events", "matches", "reading", "matching"
 NAMED = 1000
 """How many origins are named in a batch's record, at most."""
 
@@ -76,56 +54,90 @@ def match_schema(*, numbered: bool, top: Top | None, results: int | None = None)
     return pa.schema(found)
 
 
+@dataclass
+class Origin:
+    """A file or a message, how many events it had, and when it arrived."""
+
+    name: str
+    events: int
+    arrived: float | None
+
+
+@dataclass
+class PartReport:
+    """What a worker tells of a part of a batch."""
+
+    part: int
+    file: str | None = None
+    """The file of matches that was staged."""
+    dead_file: str | None = None
+    matches: int = 0
+    dead: Counter[str] = field(default_factory=Counter)
+    """How many dead letters there are of each kind."""
+    newest: int | None = None
+    """The greatest time of an event, in microseconds."""
+    hashes: array[int] = field(default_factory=lambda: array("Q"))
+    """The hashes of the ids of all events that were matched."""
+    origins: list[Origin] = field(default_factory=list)
+    reading: float = 0.0
+    matching: float = 0.0
+    statistics: bytes | None = None
+
+
 class Survey(NamedTuple):
     """All parts of a batch."""
 
-    rows: Sequence[Mapping[str, Any]]
+    parts: Sequence[PartReport]
 
     @property
     def counts(self) -> dict[str, int]:
         """Count events, matches, and each kind of dead letters."""
-        found = {name: sum(row[name] for row in self.rows) for name in (EVENTS, MATCHES)}
-        dead = np.array([row["dead"] for row in self.rows], np.int64).reshape(-1, len(KINDS)).sum(axis=0)
-        return found | dict(zip(KINDS, dead.tolist(), strict=True))
+        counts = {EVENTS: len(self.hashes), MATCHES: sum(part.matches for part in self.parts)}
+        return counts | {kind: sum(part.dead[kind] for part in self.parts) for kind in KINDS}
 
     @property
     def hashes(self) -> NDArray[np.uint64]:
         """Return the hashes of the ids of all events that were matched."""
-        return np.frombuffer(b"".join(bytes(row[HASHES]) for row in self.rows), np.uint64)
+        return np.frombuffer(b"".join(part.hashes for part in self.parts), np.uint64)
 
     @property
     def newest(self) -> int | None:
         """Return the greatest time of an event, in microseconds."""
-        return max((row[NEWEST] for row in self.rows if row[NEWEST] is not None), default=None)
+        return max((part.newest for part in self.parts if part.newest is not None), default=None)
 
-    def files(self, column: str) -> list[str]:
-        """List the files that tasks have staged."""
-        return [row[column] for row in self.rows if row[column] is not None]
+    @property
+    def files(self) -> list[str]:
+        """List the files of matches that tasks have staged."""
+        return [part.file for part in self.parts if part.file is not None]
+
+    @property
+    def dead_files(self) -> list[str]:
+        """List those of dead letters."""
+        return [part.dead_file for part in self.parts if part.dead_file is not None]
 
     @property
     def origins(self) -> list[str]:
         """Name where events came from, each once, the first of them."""
-        named = dict.fromkeys(origin["name"] for row in self.rows for origin in row[ORIGINS])
-        return list(named)[:NAMED]
+        return list(dict.fromkeys(origin.name for part in self.parts for origin in part.origins))[:NAMED]
 
     @property
     def arrivals(self) -> list[tuple[float, int]]:
         """List when events arrived, and how many each time."""
-        return [
-            (origin[ARRIVED], origin["events"])
-            for row in self.rows
-            for origin in row[ORIGINS]
-            if origin[ARRIVED] is not None
-        ]
+        origins = (origin for part in self.parts for origin in part.origins)
+        return [(origin.arrived, origin.events) for origin in origins if origin.arrived is not None]
 
     @property
     def statistics(self) -> list[bytes]:
         """List what parts have counted, if they have."""
-        return [bytes(row[STATISTICS]) for row in self.rows if row[STATISTICS] is not None]
+        return [part.statistics for part in self.parts if part.statistics is not None]
 
-    def seconds(self, column: str) -> float:
-        """Sum up how long tasks took for a step."""
-        return float(sum(row[column] for row in self.rows))
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Sum up how long tasks took for their steps."""
+        return {
+            READING: sum(part.reading for part in self.parts),
+            MATCHING: sum(part.matching for part in self.parts),
+        }
 
     def repeated(self, *, by_name: bool) -> dict[int, frozenset[int]]:
         """Find the hashes that two parts have: by part, those that it has to leave to another.
@@ -137,11 +149,10 @@ class Survey(NamedTuple):
             return {}
         kept: dict[int, tuple[str, int]] = {}
         struck: dict[int, set[int]] = {}
-        for row in self.rows:
-            marks = np.frombuffer(bytes(row[HASHES]), np.uint64).tolist()
-            names = [each["name"] for each in row[ORIGINS] for _ in range(each["events"])]
-            for mark, name in zip(marks, names, strict=True):
-                mine = (name if by_name else "", int(row[PART]))
+        for part in self.parts:
+            names = [origin.name for origin in part.origins for _ in range(origin.events)]
+            for mark, name in zip(part.hashes, names, strict=True):
+                mine = (name if by_name else "", part.part)
                 other = kept.get(mark, mine)
                 kept[mark] = min(mine, other)
                 if mine != other:

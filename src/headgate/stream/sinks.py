@@ -1,4 +1,6 @@
-"""Where matches go. A batch is prepared, written where nobody looks, and committed; any step may be repeated.
+"""Where matches go, unless it is a folder, for which workers write the files themselves (`staging.py`).
+
+A batch is prepared, written where nobody looks, and committed; any step may be repeated.
 
     prepare   drop what an attempt that did not commit has left
     write     have the matches at hand, so that nothing can go wrong any more; returns what `commit` needs
@@ -10,8 +12,6 @@ Between `write` and `commit` the note is kept in the stream's state, so that `co
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
-
-from headgate.runtime.parts import PartFolder, Staged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,21 +38,3 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """End what was opened."""
-
-
-class FileSink:
-    """A sink that workers write to themselves: it takes files by their names instead of a table."""
-
-    def __init__(self, path: str, form: str, schema: pa.Schema) -> None:
-        self.folder = PartFolder(path, form, schema)
-
-    def prepare(self, batch: int) -> None:
-        """Make an empty place for a batch."""
-        self.folder.prepare(batch)
-
-    def commit(self, batch: int, note: Note) -> None:
-        """Rename them into place."""
-        Staged.of(note, batch, self.folder.path).commit()
-
-    def close(self) -> None:
-        """Have nothing open."""

@@ -9,26 +9,30 @@ from headgate.runtime.notes import RESTORE
 from headgate.runtime.parts import PartFolder, Staged
 from headgate.runtime.state import READY, STAGE
 from headgate.stream.rows import DEAD
-from headgate.stream.settings import PARQUET
-from headgate.stream.sinks import FileSink
+from headgate.stream.settings import PARQUET, is_broker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
+
     from headgate.runtime.state import Record, State
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import Sink
 
 
 class Staging:
     """The folders of a stream, and what is staged there of the batch under way."""
 
-    def __init__(self, settings: StreamSettings, state: State, sink: Sink | FileSink) -> None:
+    def __init__(self, settings: StreamSettings, state: State, schema: pa.Schema) -> None:
         self._state = state
         self.dead = PartFolder(settings.dead, settings.format, DEAD)
-        self._files = isinstance(sink, FileSink)
-        # For a broker they are read again by Spark, and gone when the batch is committed.
-        self.matches = sink.folder if isinstance(sink, FileSink) else PartFolder(str(state.staged), PARQUET)
+        self._files = not is_broker(settings.output)
+        # For a broker they are read again by its sink, and gone when the batch is committed.
+        self.matches = (
+            PartFolder(settings.output, settings.format, schema)
+            if self._files
+            else PartFolder(str(state.staged), PARQUET)
+        )
         self.matches_place = self.dead_place = state.staged
 
     def take_over(self) -> None:

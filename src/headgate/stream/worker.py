@@ -28,27 +28,14 @@ from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.statistics import pack_statistics
 from headgate.stream.reading import ReadSettings, SourceRow, read_given
 from headgate.stream.rows import (
-    ARRIVED,
     DEAD,
-    DEAD_FILE,
     DUPLICATE,
-    EVENTS,
-    FILE,
-    HASHES,
-    KINDS,
     LATE,
     LEFT_OUT,
     MALFORMED,
-    MATCHES,
-    MATCHING,
-    NEWEST,
-    ORIGINS,
-    PART,
-    READING,
-    STATISTICS,
-    SUMMARY,
     UNKNOWN,
-    match_schema,
+    Origin,
+    PartReport,
 )
 
 if TYPE_CHECKING:
@@ -69,8 +56,8 @@ class Task(NamedTuple):
     reading: ReadSettings
     version: Version
     top: Top | None
-    numbered: bool
-    """Whether ids of subscriptions are written as whole numbers."""
+    schema: pa.Schema
+    """The columns of a match."""
     folder: str
     """Where matches are staged."""
     form: str
@@ -89,23 +76,17 @@ class Task(NamedTuple):
     struck: Mapping[int, frozenset[int]] | None = None
     """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the columns of a match."""
-        return match_schema(numbered=self.numbered, top=self.top, results=self.results)
-
 
 def match_part(
     batches: Iterable[pa.RecordBatch], task: Task, number: int = 0, attempt: int = 0
-) -> Iterator[pa.RecordBatch]:
-    """Do all of it for one part; gives one row, or none if the part is empty."""
+) -> PartReport:
+    """Do all of it for one part."""
     name = f"batch-{task.batch:010d}-{number:05d}"
-    engines = engines_at(task.version)
+    part = _Part(task, number, engines_at(task.version))
+    report = part.report
     found = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
     dead = PartWriter(task.dead_folder, f"{name}.{attempt}", task.dead_form, DEAD)
-    part = _Part(task, number, engines)
     begun = time.perf_counter()
-    asked = 0.0
     try:
         for given in read_given(batches, task.reading):
             events, refused = part.judged(given)
@@ -115,17 +96,18 @@ def match_part(
                 for matches in part.matches(some):
                     found.write(matches)
                 dead.write(part.left_out(some))
-            asked += time.perf_counter() - before
+            report.matching += time.perf_counter() - before
             dead.write(refused)
-        files = found.close(), dead.close()
+        report.file, report.dead_file = found.close(), dead.close()
     except BaseException:
         found.abandon()
         dead.abandon()
         raise
     finally:
         kind_of(task.reading.content).close()
-    if part.rows:
-        yield part.summary(files, found.rows, time.perf_counter() - begun - asked, asked)
+    report.reading = time.perf_counter() - begun - report.matching
+    report.matches = found.rows
+    return part.done()
 
 
 _SIZE = 2048
@@ -136,21 +118,15 @@ class _Part:
 
     def __init__(self, task: Task, number: int, engines: ShardEngines) -> None:
         self._task = task
-        self._number = number
+        self.report = PartReport(number)
         self._struck = (task.struck or {}).get(number, frozenset())
         self._pieces = engines
         self._statistics = engines.statistics_of_part() if task.counts else None
         self._left_out = Omissions()
         self._own: set[int] = set()
-        self._hashes: list[bytes] = []
-        self._origins: list[list[Any]] = []
-        self._newest: int | None = None
-        self._dead = dict.fromkeys(KINDS, 0)
-        self.rows = 0
 
     def judged(self, given: Sequence[SourceRow]) -> tuple[list[tuple[SourceRow, Event]], pa.RecordBatch]:
         """Tell the events that are to be matched from the others, which come with their reasons."""
-        self.rows += len(given)
         # Documents are read, and may be several events each.
         read = self._read(given)
         reasons = self._refused([event for _, event in read])
@@ -162,7 +138,7 @@ class _Part:
         for (row, event), reason, mark, again in zip(read, reasons, marks, repeated, strict=True):
             kind, why = self._verdict(event, reason, mark, again or mark in self._struck)
             if kind is not None:
-                self._dead[kind] += 1
+                self.report.dead[kind] += 1
                 dead.append((row, kind, why, None))
                 continue
             assert isinstance(event, Event)
@@ -216,13 +192,14 @@ class _Part:
         return None, ""
 
     def _note(self, row: SourceRow, event: Event, mark: int) -> None:
+        report = self.report
         if event.time is not None:
-            self._newest = max(self._newest or 0, _micros(event))
-        if not self._origins or self._origins[-1][0] != row.origin:
+            report.newest = max(report.newest or 0, _micros(event))
+        if not report.origins or report.origins[-1].name != row.origin:
             arrived = None if row.arrived is None else row.arrived.timestamp()
-            self._origins.append([row.origin, 0, arrived])
-        self._origins[-1][1] += 1
-        self._hashes.append(mark.to_bytes(8, "little"))
+            report.origins.append(Origin(row.origin, 0, arrived))
+        report.origins[-1].events += 1
+        report.hashes.append(mark)
 
     def matches(self, given: Sequence[tuple[SourceRow, Event]]) -> Iterator[pa.RecordBatch]:
         """Ask for some events, all at once, in portions."""
@@ -239,7 +216,7 @@ class _Part:
         """Write a letter for each filter that was too expensive for one of the events asked about last."""
         left_out, self._left_out = self._left_out, Omissions()
         rows = {str(event.id): row for row, event in given} if len(left_out) else {}
-        self._dead[LEFT_OUT] += len(left_out)
+        self.report.dead[LEFT_OUT] += len(left_out)
         if self._statistics is not None:
             self._statistics.exceed(left_out)
         dead = [
@@ -261,26 +238,11 @@ class _Part:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, DEAD, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=DEAD)
 
-    def summary(
-        self, files: tuple[str | None, str | None], matches: int, reading: float, matching: float
-    ) -> pa.RecordBatch:
-        """Write what the driver must know."""
-        row = {
-            PART: self._number,
-            FILE: files[0],
-            DEAD_FILE: files[1],
-            EVENTS: len(self._hashes),
-            MATCHES: matches,
-            "dead": list(self._dead.values()),
-            NEWEST: self._newest,
-            HASHES: b"".join(self._hashes),
-            ORIGINS: [{"name": name, "events": count, ARRIVED: at} for name, count, at in self._origins],
-            READING: reading,
-            MATCHING: matching,
-        }
+    def done(self) -> PartReport:
+        """Return what the driver must know."""
         if self._statistics is not None:
-            row[STATISTICS] = pack_statistics(self._statistics.table())
-        return pa.RecordBatch.from_pylist([row], schema=SUMMARY)
+            self.report.statistics = pack_statistics(self._statistics.table())
+        return self.report
 
 
 def _micros(event: Event) -> int:

@@ -60,13 +60,6 @@ def read_events(batch: pa.RecordBatch, content: str) -> list[Event]:
     return found
 
 
-def unpacked(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the columns of events that were packed into one."""
-    struct = batch.column(PACKED)
-    assert isinstance(struct, pa.StructArray)
-    return pa.RecordBatch.from_struct_array(struct)
-
-
 def lines_of(batch: pa.RecordBatch) -> list[Any]:
     """Return the lines of a batch."""
     return batch[VALUE].to_pylist()

@@ -27,15 +27,6 @@ def with_dialect(text: str, dialect: str) -> str:
     return f"{dialect}{_MARK}{text}"
 
 
-def without_dialect(text: str) -> str:
-    """Return a filter as it stands in its own dialect.
-
-    >>> without_dialect("sql: age > 30"), without_dialect("*")
-    ('age > 30', '*')
-    """
-    return text.partition(_MARK)[2] if text != ALWAYS else text
-
-
 def read_dialect(text: str, dialect: str) -> tuple[str, str]:
     """Return a filter in its own dialect, and that; refuses a text that does not say it.
 

@@ -171,7 +171,8 @@ class Changes:
         try:
             node = self._node(subscription.node)
         except GraphError as error:
-            raise GraphError(f"subscription {subscription.id!r}: {error}") from None
+            error.names_it = False
+            raise
         score = fixed_score(subscription.score, subscription.id)
         number = self._add_filter(subscription.filter, subscription.dialect)
         place = self._subscription(subscription.id)

@@ -11,9 +11,7 @@ from headgate.network.simulation.layout import levels_of
 
 if TYPE_CHECKING:
     from headgate.network.simulation.fast import Totals
-    from headgate.network.simulation.model import Costs, Ints, Scene
-
-_SLOWEST, _HALVES = 1e4, 12
+    from headgate.network.simulation.model import Ints, Scene
 
 
 class Spread(NamedTuple):
@@ -62,26 +60,3 @@ def _delivery(found: Totals) -> Spread:
 def _sums(found: Totals) -> tuple[int, int, float]:
     busiest = float(found.busy[1:].max(initial=0.0)) / found.end if found.end else 0.0
     return int(found.view_count.sum()), found.messages, busiest
-
-
-def slowed_to(scene: Scene, mean: float, least: float) -> Costs:
-    """Return costs by which latency is so many seconds on average, and at least.
-
-    All costs are multiplied by one number, but for that of a batch, which makes up the rest of the least: a
-    first hop is a wire, a batch and a message that is taken. The wires stay as they are.
-    """
-
-    def costs(factor: float) -> Costs:
-        found = scene.costs.scaled(factor)
-        return found._replace(batch=max(0.0, least - float(scene.links.delay.min()) - found.take))
-
-    low, high = 0.0, 1.0
-    while totals(scene._replace(costs=costs(high))).mean < mean and high < _SLOWEST:
-        low, high = high, 2 * high
-    for _ in range(_HALVES):
-        middle = (low + high) / 2
-        if totals(scene._replace(costs=costs(middle))).mean < mean:
-            low = middle
-        else:
-            high = middle
-    return costs(high)

@@ -12,11 +12,8 @@ from headgate.plan.measures import input_places
 from headgate.plan.model import SOURCE as BY_SOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike, NDArray
 
-    from headgate.engine.dissemination import PlacedView
     from headgate.network.simulation.model import Ints
     from headgate.plan.model import Plan, Rewritings
 
@@ -85,17 +82,6 @@ def with_joins(layout: Layout, hosts: ArrayLike) -> tuple[Layout, Ints]:
     return layout_of(station, offsets, flat, layout.stations), np.concatenate(
         [np.arange(layout.views), moved]
     )
-
-
-def layout_of_placed(placed: Sequence[PlacedView]) -> tuple[Layout, list[str]]:
-    """Lay out placed views, in their order; returns the names of the stations, too, without the source's."""
-    names = sorted({view.site for view in placed})
-    stations = {name: number for number, name in enumerate(names, 1)}
-    numbers = {view.id: number for number, view in enumerate(placed)}
-    inputs = [[numbers[each] for each in view.inputs] for view in placed]
-    offsets = np.cumsum([0, *(len(each) for each in inputs)])
-    flat = np.array([each for some in inputs for each in some], np.int64)
-    return layout_of([stations[view.site] for view in placed], offsets, flat, len(names) + 1), names
 
 
 def levels_of(layout: Layout) -> Ints:

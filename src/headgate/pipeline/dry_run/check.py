@@ -17,7 +17,8 @@ from headgate.core.snapshot import check_place
 from headgate.core.values import fold
 from headgate.core.versions.stores import is_stored
 from headgate.errors import HeadgateError
-from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows
+from headgate.jobs.choosing import has_any
+from headgate.pipeline.dry_run.samples import SampledTable, column_names, content_at_hand, first_rows
 from headgate.pipeline.file.problems import PipelineError
 from headgate.pipeline.file.together import places, requests
 from headgate.pipeline.run.generating import workload_of
@@ -143,7 +144,7 @@ def _has(pipeline: Pipeline, names: Collection[str]) -> bool | None:
     except (HeadgateError, OSError):
         # The table itself is told.
         return None
-    return True if found.has(tuple(names)) else False if found.counted else None
+    return True if has_any(SampledTable(path, found), tuple(names)) else False if found.counted else None
 
 
 _DIRECTORIES = {"compile.snapshot", "plan.output"}

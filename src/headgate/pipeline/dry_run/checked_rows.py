@@ -67,6 +67,11 @@ class Source(NamedTuple):
     made: GeneratedTable | None
     seed: int = 1
 
+    @property
+    def form(self) -> Format:
+        """Return the format; rows that are generated have the types of JSON."""
+        return Format.JSONL if self.made is not None else format_of(self.path)
+
     def read(self, most: int) -> Rows | None:
         """Read or make the first rows; None if it lies where only Spark can look."""
         if self.made is not None:
@@ -102,7 +107,7 @@ def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
     rows = source.read(DOCUMENTS if kind.documents else EVENTS)
     if rows is None:
         return None
-    form = Format.JSONL if source.made is not None else format_of(source.path)
+    form = source.form
     names = {name for row in rows.rows if isinstance(row, dict) for name in row}
     if are_documents(kind, form, lambda: names):
         reading = ReadSettings(kind.name, written, records=kind.rows and form is Format.JSONL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,10 +12,9 @@ import pyarrow.parquet as pq
 from headgate.contents.registry import DEFAULT, contents_of
 from headgate.core.text.csv_text import NOT_UTF8, CsvText
 from headgate.errors import TableError
-from headgate.runtime.rows import DIALECT
-from headgate.tables.choosing import find_dialects
-from headgate.tables.filter_rows import find_fields
-from headgate.tables.lines import batches_of, json_of, split_lines
+from headgate.jobs.choosing import dialects_of
+from headgate.local.rows import LocalRows
+from headgate.tables.lines import LINES, batches_of, json_of, split_lines
 from headgate.tables.packed import codec_of, reading, size_of
 from headgate.tables.partitions import add_fields, partitions_of
 from headgate.tables.places import Format, UnsureError, format_of, is_remote, table_files
@@ -58,14 +58,28 @@ class Rows(NamedTuple):
         lines = (json_of(_as_text(row)) if isinstance(row, dict) else row for row in read)
         return batches_of(("", line, None) for line in lines)
 
-    def has(self, names: Sequence[str]) -> bool:
-        """Tell whether a row has one of some fields."""
-        return any(found.num_rows for found in find_fields(self.lines(), names))
 
-    def dialects(self, default: str) -> set[str]:
-        """List the dialects of the filters."""
-        read = pa.Table.from_batches(find_dialects(self.lines(), default), pa.schema({DIALECT: pa.string()}))
-        return {str(each) for each in read[DIALECT].to_pylist()}
+@dataclass(frozen=True)
+class SampledTable:
+    """The first rows of a table, as a job asks for them."""
+
+    name: str
+    """Its path."""
+    rows: Rows
+    form: Format = Format.JSONL
+    most: int | None = None
+
+    def columns(self) -> None:
+        """Say that rows name their fields."""
+
+    def lines(self, *required: str, even: bool = False) -> LocalRows:
+        """Return what can be read."""
+        del required, even
+        return LocalRows(LINES, lambda: [self.rows.lines(self.most)])
+
+    def typed(self) -> LocalRows:
+        """Return the same: nobody asks for columns of what is compiled."""
+        return self.lines()
 
 
 def _as_text(row: dict[str, Any]) -> dict[str, Any]:
@@ -204,5 +218,5 @@ def content_at_hand(pipeline: Pipeline) -> str:
     spoken: set[str] = set()
     for path in (pipeline.compile.subscriptions, pipeline.compile.nodes, pipeline.compile.edges):
         if path is not None and not is_remote(path) and table_files(path):
-            spoken |= first_rows(path).dialects(pipeline.dialect)
+            spoken |= dialects_of(SampledTable(path, first_rows(path)), pipeline.dialect)
     return contents_of(spoken) or contents_of([pipeline.dialect]) or DEFAULT

@@ -95,16 +95,6 @@ def _covered(embeddings: Embeddings) -> NDArray[np.uint64]:
     return covered
 
 
-def has_cycle(embeddings: Embeddings) -> bool:
-    """Tell whether the graph has a cycle, by a topological sort."""
-    vertices = len(embeddings.offsets) - 1
-    targets = np.repeat(np.arange(vertices, dtype=np.int32), np.diff(embeddings.offsets))
-    by_source = np.argsort(embeddings.sources, kind="stable")
-    starts = np.zeros(vertices + 1, np.int64)
-    np.cumsum(np.bincount(embeddings.sources, minlength=vertices), out=starts[1:])
-    return _sortable(np.diff(embeddings.offsets), starts, targets[by_source]) < vertices
-
-
 class _Lists(NamedTuple):
     """Vertices in buckets: each a doubly linked list, -1 at its ends; `places` are numbers of buckets."""
 
@@ -236,25 +226,3 @@ def _arrange(
                     _unlink(lists, other)
                     leaving[other] -= 1
                     top = max(top, _link(lists, other, leaving[other], entering[other], middle))
-
-
-@kernel
-def _sortable(entering: NDArray[np.int64], starts: NDArray[np.int64], targets: NDArray[np.int32]) -> int:
-    """Count the vertices that a topological sort can place."""
-    left = entering.copy()
-    ready = np.empty(len(left), np.int64)
-    count = 0
-    for vertex in range(len(left)):
-        if left[vertex] == 0:
-            ready[count] = vertex
-            count += 1
-    at = 0
-    while at < count:
-        vertex = ready[at]
-        at += 1
-        for i in range(starts[vertex], starts[vertex + 1]):
-            left[targets[i]] -= 1
-            if left[targets[i]] == 0:
-                ready[count] = targets[i]
-                count += 1
-    return count

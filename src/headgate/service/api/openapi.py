@@ -211,25 +211,3 @@ async def read_docs(call: Call) -> Answer:
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def example_of(asked: Operation, address: str = "http://127.0.0.1:8080") -> str:
-    """Return a curl command that calls an operation."""
-    method = "" if asked.method == "GET" else f" -X {asked.method}"
-    path = re.sub(r"\{(\w+)\}", lambda found: _named(asked.path, found[1]), asked.path)
-    key = "" if asked.public else ' -H "Authorization: Bearer $HEADGATE_KEY"'
-    more = f" {asked.example}" if asked.example else ""
-    return f"curl{method}{key} {address}{path}{more}"
-
-
-def _named(path: str, name: str) -> str:
-    return "shop" if path.startswith("/v1/consumers/") else _EXAMPLES.get((path, name), "1")
-
-
-_EXAMPLES = {
-    ("/v1/subscriptions/{id}", "id"): "cheap-sport",
-    ("/v1/graph/nodes/{id}", "id"): "sport",
-    ("/v1/graph/nodes/{id}/subscriptions", "id"): "sport",
-    ("/v1/keys/{id}", "id"): "0123456789ab",
-}
-"""What stands in paths of examples."""

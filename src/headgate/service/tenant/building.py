@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.kind import ALLOW, FilterSettings
 from headgate.errors import HeadgateError
 from headgate.runtime.operations import Put, Unsubscribe
 from headgate.service.storage import subscriptions as stored_subscriptions
@@ -67,10 +68,10 @@ def contents_of(store: Store, quotas: Quotas, ids: Iterable[str] | None = None) 
     found = [each.indexed for each in rows if each is not None and (each.expires or now + 1) > now]
     graph = store.graph
     nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
-    settings: dict[str, Any] = {"unindexed": "allow"} if quotas.unindexed else {}
-    taxonomy = graph.taxonomy()
-    if taxonomy is not None:
-        settings["taxonomy"] = read_taxonomy(taxonomy)
+    text = graph.taxonomy()
+    settings = FilterSettings(
+        taxonomy=None if text is None else read_taxonomy(text), unindexed=ALLOW if quotas.unindexed else None
+    )
     return Contents(found, nodes, edges, settings, bool(store.setting(_RANKED)))
 
 
@@ -150,8 +151,8 @@ class Building:
         self,
         index: Index,
         good: list[tuple[str, SubscriptionBody]],
-        also: Sequence[Write] = (),
-        check: Callable[[], None] = lambda: None,
+        also: Sequence[Write],
+        check: Callable[[], None],
     ) -> tuple[list[Write], list[Stored]]:
         """Put another index in the place of this one."""
         check()
@@ -179,16 +180,23 @@ class Building:
         `check` is called in the matcher's thread before the new one is taken, and may refuse it.
         """
         async with self._lock:
-            # What was changed before is stored when this is answered; what is changed from then on is noted.
-            await self._workers.between(self._begin_noting)
-            try:
-                good, refused, index = await asyncio.to_thread(self._built, rows)
-                taken = await self._workers.between(lambda: self._swap(index, good, also, check))
-            finally:
-                self._since = None
-            await self._save()
-        found: list[Stored] = taken
-        return found, refused
+            return await self._anew(lambda: self._built(rows), also, check)
+
+    async def _anew(
+        self,
+        make: Callable[[], tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]],
+        also: Sequence[Write],
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[list[Stored], list[Refused]]:
+        # What was changed before is stored when this is answered; what is changed from then on is noted.
+        await self._workers.between(self._begin_noting)
+        try:
+            good, refused, index = await asyncio.to_thread(make)
+            taken: list[Stored] = await self._workers.between(lambda: self._swap(index, good, also, check))
+        finally:
+            self._since = None
+        await self._save()
+        return taken, refused
 
     def _built(self, rows: Rows) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
         """Index what is stored and more, in a thread of its own."""
@@ -245,15 +253,10 @@ class Building:
             await self._rebuild(edit, writes)
 
     async def _rebuild(self, edit: Callable[[Contents], Contents], writes: Sequence[Write]) -> None:
-        await self._workers.between(self._begin_noting)
-        try:
-            index = await asyncio.to_thread(
-                lambda: Index.build(edit(contents_of(self._store, self._registry.quotas)))
-            )
-            await self._workers.between(lambda: self._swap(index, [], writes))
-        finally:
-            self._since = None
-        await self._save()
+        def make() -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
+            return [], [], Index.build(edit(contents_of(self._store, self._registry.quotas)))
+
+        await self._anew(make, writes)
 
     async def rank(self) -> None:
         """Have clauses indexed from now on, which is needed to rank by what holds of filters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 from pyspark import RDD
 from pyspark.sql import SparkSession
@@ -11,8 +11,6 @@ from pyspark.sql import SparkSession
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
 
 SEMANTICS = {
     "spark.sql.ansi.enabled": "true",

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core import machine
 from headgate.spark.session.session import spark_errors
-from headgate.stream.rows import SUMMARY
 from headgate.stream.sources.columns import DDL
 from headgate.stream.worker import match_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from headgate.stream.rows import PartReport
     from headgate.stream.worker import Task
 
 
-def match_rows(task: Task, files: Sequence[str], rows: DataFrame) -> Sequence[Mapping[str, Any]]:
+def match_rows(task: Task, files: Sequence[str], rows: DataFrame) -> list[PartReport]:
     """Match them in parallel."""
     rows = with_empty(rows, files) if files else rows
     with spark_errors():
-        found = rows.mapInArrow(partial(_match, task=task), from_arrow_schema(SUMMARY)).collect()
-    return [row.asDict() for row in found]
+        found = rows.mapInArrow(partial(_match, task=task), "report binary").collect()
+    return [pickle.loads(row.report) for row in found]
 
 
 def with_empty(rows: DataFrame, paths: Iterable[str]) -> DataFrame:
@@ -52,7 +52,8 @@ def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordB
     context = TaskContext.get()
     assert context is not None
     try:
-        yield from match_part(batches, task, context.partitionId(), context.taskAttemptId())
+        report = match_part(batches, task, context.partitionId(), context.taskAttemptId())
     except OSError as error:
         # The driver gets the text of it, and knows errors of ours there.
         raise machine.disk_error(error) from error
+    yield pa.RecordBatch.from_pydict({"report": pa.array([pickle.dumps(report)], pa.binary())})

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from headgate.stream.reporting import History, StreamReporter, StreamResult
     from headgate.stream.running import Ending
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import FileSink, Sink
+    from headgate.stream.sinks import Sink
 
 _PACKAGE = "org.apache.spark.sql.execution.streaming" + (
     "" if pyspark.__version__.startswith("4.0") else ".checkpointing"
@@ -66,11 +65,11 @@ def run_stream(
     own = own_session(session, CONF)
     with ExitStack() as metered:
 
-        def sink(schema: pa.Schema, telling: StreamReporter) -> Sink | FileSink:
+        def sink(telling: StreamReporter) -> Sink | None:
             if settings.metrics is not None or settings.metrics_port is not None:
                 metered.enter_context(metering(own, telling.metrics))
             with spark_errors():
-                return open_sink(own, settings, schema)
+                return open_sink(own, settings)
 
         def feed(stream: OpenStream, ending: Ending) -> str:
             with spark_errors():

@@ -15,7 +15,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headgate.core.machine import force, force_all
 from headgate.spark.session.session import spark_errors
-from headgate.stream.sinks import FileSink
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
     from headgate.stream.sinks import Note, Sink
 
 
-def open_sink(session: SparkSession, settings: StreamSettings, schema: pa.Schema) -> Sink | FileSink:
-    """Open the sink that the settings name; `schema` is that of matches."""
+def open_sink(session: SparkSession, settings: StreamSettings) -> Sink | None:
+    """Open the sink that the settings name, if it is no folder."""
     from headgate.spark.stream.kafka import KafkaSink
     from headgate.spark.stream.nats import NatsSink
 
     for scheme, sink in (("nats://", NatsSink), ("kafka://", KafkaSink)):
         if settings.output.startswith(scheme):
             return sink(session, settings)
-    return FileSink(settings.output, settings.format, schema)
+    return None
 
 
 class BrokerSink(ABC):

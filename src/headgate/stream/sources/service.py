@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,9 +35,9 @@ class Service(Source):
 
     def ask(self, settings: StreamSettings) -> None:
         """Ask whether the log can be read."""
-        from headgate.client.log import EventLog
+        from headgate.stream.sources.service_log import ServiceLog
 
-        with EventLog(self._read(settings), patient=False) as log:
+        with closing(ServiceLog(self._read(settings), patient=False)) as log:
             log.state()
 
     def log(self, settings: StreamSettings) -> Callable[[], Log]:

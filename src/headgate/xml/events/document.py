@@ -108,11 +108,6 @@ def with_source(document: Document, source: bytes) -> SourcedDocument:
     return found
 
 
-def size_of(document: Document) -> int:
-    """Count the nodes."""
-    return len(document.labels)
-
-
 def equal(one: Document, other: Document) -> bool:
     """Tell whether two documents are the same tree; `==` of tuples cannot compare arrays."""
     mine, yours = one._asdict(), other._asdict()

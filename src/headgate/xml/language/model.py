@@ -62,10 +62,6 @@ class StructuralId(NamedTuple):
         """Tell whether the other is a descendant."""
         return self.pre < other.pre and self.post > other.post
 
-    def parent_of(self, other: StructuralId) -> bool:
-        """Tell whether the other is a child."""
-        return self.above(other) and self.level + 1 == other.level
-
 
 @dataclass(frozen=True, slots=True)
 class Test:

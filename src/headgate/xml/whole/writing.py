@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from headgate.xml.whole.syntax import Expression
 
 _NEGATIVE = 7
-_TIGHTEST = 9
 
 
 class Written:
