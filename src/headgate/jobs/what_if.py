@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.backtest.changes import in_order
-from headgate.backtest.cost import SAMPLE, events_of, measure, span
+from headgate.backtest.cost import SAMPLE, measure, span
 from headgate.backtest.difference import (
     AFTER,
     BEFORE,
@@ -49,7 +49,7 @@ from headgate.core.event import ID, TIME, Event, read_object
 from headgate.core.values import fold, micros
 from headgate.errors import EventError
 from headgate.jobs.runner import job
-from headgate.tables.event_rows import PARSED_BEFORE, REASON, ROW, read_event, read_events
+from headgate.tables.event_rows import PARSED_BEFORE, REASON, ROW, read_event, read_events, read_row
 from headgate.tables.frames.task import FrameTask
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format, is_table
@@ -223,7 +223,8 @@ def _sampled(runner: Runner, path: str, given: EventTable, task: FrameTask) -> l
         lines: list[Any] = table.lines().head(SAMPLE)[VALUE].to_pylist()
         found = [read_event(line) for line in lines]
         return [event for event in found if isinstance(event, Event)]
-    return events_of(table.typed().head(SAMPLE).to_pylist())
+    rows = map(read_row, table.typed().head(SAMPLE).to_pylist())
+    return [event for event in rows if isinstance(event, Event)]
 
 
 _SPAN = pa.schema([pa.field("first", pa.int64()), pa.field("last", pa.int64())])

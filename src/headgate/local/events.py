@@ -50,6 +50,7 @@ from headgate.tables.event_rows import (
     ROW,
     TEXTS,
     read_event,
+    read_row,
 )
 from headgate.tables.frames.reading import Reading, read_frame
 from headgate.tables.lines import (
@@ -119,18 +120,11 @@ def first_events(
         columns, broken = _columns(path, form, (ID,))
         check_columns(columns.column_names, path, ID)
         columns, bad = split(columns)
-        read = [_from_row(row) for row in columns.slice(0, most).to_pylist()]
+        read = [read_row(row) for row in columns.slice(0, most).to_pylist()]
         read += [EventError(NOT_UTF8)] * bad.num_rows
         read += [EventError(why_broken(line, MISFIT)) for line in broken]
     events = [event for event in read if isinstance(event, Event)]
     return events, sum(isinstance(each, EventError) for each in read)
-
-
-def _from_row(row: dict[str, Any]) -> Event | EventError:
-    try:
-        return Event.from_row({name: value for name, value in row.items() if value is not None})
-    except EventError as error:
-        return error
 
 
 def json_lines_of(path: str) -> list[bytes]:
