@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headgate.core.event import ID
 from headgate.core.machine import memory
-from headgate.local.events import read_columns, read_documents, read_events
+from headgate.local.events import LocalEvents, read_columns, read_documents, read_events
 from headgate.local.rows import LocalRows, rows_of
 from headgate.runtime.progress import step
 from headgate.tables.change_set import changing
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from headgate.jobs.match import MatchTask
     from headgate.local.match import LocalMatching
-    from headgate.local.past import LocalPast, LocalRecords
+    from headgate.local.past import LocalRecords
     from headgate.runtime.progress import Timing
     from headgate.runtime.targets import Sources, Target
     from headgate.tables.change_set import ChangeSet
@@ -141,14 +141,12 @@ class LocalRunner:
 
         return LocalRecords.read(path, mark)
 
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> LocalPast:
+    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> LocalEvents:
         """Read documents."""
-        from headgate.local.past import LocalPast
+        return read_documents(path, content, content_type, None, keep=keep)
 
-        return LocalPast(read_documents(path, content, content_type, None, keep=keep))
-
-    def past(self, path: str, target: Target, sources: Sources | None, content_type: str | None) -> LocalPast:
+    def past(
+        self, path: str, target: Target, sources: Sources | None, content_type: str | None
+    ) -> LocalEvents:
         """Read a table of events, or a folder of documents."""
-        from headgate.local.past import LocalPast
-
-        return LocalPast(read_events(path, target, sources, content_type))
+        return read_events(path, target, sources, content_type)
