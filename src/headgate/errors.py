@@ -47,6 +47,8 @@ class HeadgateError(Exception):
     exit_code = 1
     names_it = True
     """Whether the text says which subscription is refused; it does if one is at all."""
+    full = False
+    """Whether it tells that a disk is full."""
     refused: Mapping[Any, HeadgateError] = MappingProxyType({})
     """All subscriptions that are refused for a reason like this, by id, if they were looked at together."""
 

@@ -115,7 +115,11 @@ def in_memory(snapshot: str) -> Iterator[None]:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         limited = limit != resource.RLIM_INFINITY
         signs = (*_NO_MEMORY, *(_NO_LIBRARY if limited else ()))
-        if not isinstance(error, MemoryError) and not any(sign in str(error) for sign in signs):
+        # One of ours was made of what the machine said.
+        said: BaseException = error
+        while isinstance(said, SnapshotError) and said.__context__ is not None:
+            said = said.__context__
+        if not isinstance(said, MemoryError) and not any(sign in str(said) for sign in signs):
             raise
         most = f" of {limit >> 20:,} MB" if limited else ""
         raise MachineError(

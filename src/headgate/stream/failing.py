@@ -29,7 +29,7 @@ def one_line(settings: StreamSettings) -> Iterator[None]:
         yield
     except (HeadgateError, ImportError) as error:
         # What Java cannot write does not say where that was.
-        if not (str(error).startswith("Spark") and says_full(str(error))):
+        if not (isinstance(error, HeadgateError) and error.full):
             raise
         raise full_at(fullest(places_of(settings))) from error
     except OSError as error:

@@ -9,7 +9,7 @@ from headgate.records.expressions import types
 from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS, REFUSED
 from headgate.records.expressions.model import Cast, Node
 from headgate.records.expressions.reader import Reader
-from headgate.records.language.tokens import END, NUMBER, QUOTED, RAW, STRING, is_word
+from headgate.records.language.lexing import END, NUMBER, QUOTED, RAW, STRING, is_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable

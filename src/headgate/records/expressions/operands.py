@@ -22,20 +22,20 @@ from headgate.records.expressions.model import (
 )
 from headgate.records.expressions.printing import INTERVALS
 from headgate.records.expressions.reader import NO_OPERAND, NO_VALUE, SIGNS
+from headgate.records.language.lexing import (
+    BARE_FUNCTIONS,
+    END,
+    NUMBER,
+    QUOTED,
+    RESERVED,
+    STRING,
+    STRINGS,
+    is_word,
+)
 from headgate.records.language.limits import MAX_LIST, MAX_NAME_PARTS
 from headgate.records.language.literals import LiteralError, moment_of, number_of, string_of, suffix_of
 from headgate.records.language.model import NULL, Literal, LiteralType
-from headgate.records.language.tokens import END, NUMBER, QUOTED, STRING, STRINGS, is_word
 
-_RESERVED = frozenset(
-    re.findall(
-        r"\w+",
-        """and any array as between case cross distinct else escape except false for from having ilike in
-        inner intersect interval is join lateral like minus not null on or outer regexp rlike select then true
-        union using values when where with""",
-    )
-)
-"""Words that are no names without backticks."""
 _CALLED = {"array", "exists", "regexp", "rlike"}
 """Those of them, and others, that are functions before a parenthesis."""
 _INFIX = frozenset({"and", "or", "is", "in", "like", "ilike", "rlike", "regexp", "between", "escape"})
@@ -53,8 +53,6 @@ _OTHER_MOMENTS = {"timestamp_ntz", "timestamptz", "timestampltz", "datetime", "t
 _OTHER_TEXTS = {"n": "N'…'", "x": "a hexadecimal literal", "b": "a binary literal"}
 _HEXADECIMAL = re.compile(r"0x[0-9a-f]+")
 _EXPONENT = re.compile(r"[0-9]+e")
-_BARE_FUNCTIONS = {"current_date", "current_timestamp", "current_user", "session_user", "localtimestamp"}
-"""What Spark takes for functions without parentheses."""
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*", re.ASCII)
 _LONGEST_INTERVAL = 10**17
 """Microseconds: three thousand years."""
@@ -117,9 +115,9 @@ class Operands(Calls):
             return self.case()
         if following in STRINGS:
             return self.moment(key)
-        if following == "(" and (key in _CALLED or key not in _RESERVED):
+        if following == "(" and (key in _CALLED or key not in RESERVED):
             return self.placed(self.call(key), at)
-        if key not in _RESERVED:
+        if key not in RESERVED:
             return self.name()
         return self.reserved(key)
 
@@ -235,7 +233,7 @@ class Operands(Calls):
             self.refuse(f"{written} is not part of the filter language: write TIMESTAMP '…'")
         if key in _OTHER_TEXTS and self.start(at + 1) == self.start(at) + len(written):
             self.refuse(f"{_OTHER_TEXTS[key]} is not part of the filter language: write '…'")
-        return self.reserved(key) if key in _RESERVED else self.name()
+        return self.reserved(key) if key in RESERVED else self.name()
 
     def part(self) -> str:
         """Read one part of a dotted name."""
@@ -268,7 +266,7 @@ class Operands(Calls):
         first = self.part()
         if self.variables and fold(first) in self.variables:
             return self.placed(Variable(fold(first)), begin)
-        if self.keys[begin] in _BARE_FUNCTIONS:
+        if self.keys[begin] in BARE_FUNCTIONS:
             self.refuse(f"{first} is not part of the filter language: {REFUSED[first.lower()]}", begin)
         if self.keys[begin] == "timestamp" and self.keys[self.at] in {"with", "without"}:
             word = f"{first} {self.texts[self.at]}"
@@ -286,7 +284,7 @@ class Operands(Calls):
 
     def present(self, begin: int) -> Node:
         """Read what `present` is asked about: an attribute, by its name."""
-        if not self.name_next() or self.keys[self.at] in _RESERVED:
+        if not self.name_next() or self.keys[self.at] in RESERVED:
             self.refuse("present takes one attribute", begin)
         found = self.name()
         if not self.take(")") or not isinstance(found, Name):

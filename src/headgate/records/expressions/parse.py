@@ -1,4 +1,4 @@
-"""Expression text to the tree: operators, by how tightly they bind, over the tokens of `language/tokens.py`.
+"""Expression text to the tree: operators, by how tightly they bind, over the tokens of `language/lexing.py`.
 
 The order is that of Spark's grammar; where that order surprises (a comparison of a comparison), parentheses
 are asked for. `printing` must write what is read here.
@@ -26,9 +26,9 @@ from headgate.records.expressions.model import (
 )
 from headgate.records.expressions.operands import Operands
 from headgate.records.expressions.reader import NO_VALUE
+from headgate.records.language.lexing import END, NUMBER, STRINGS, cut, is_word, starts
 from headgate.records.language.limits import MAX_CLAUSES, MAX_DEPTH
 from headgate.records.language.model import Literal, LiteralType
-from headgate.records.language.tokens import END, NUMBER, STRINGS, cut, is_word, starts
 from headgate.records.names import USUAL
 
 if TYPE_CHECKING:

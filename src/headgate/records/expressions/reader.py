@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from headgate.errors import FilterError
 from headgate.records.expressions.model import Call, children
+from headgate.records.language.lexing import END, QUOTED, cut, is_word, starts
 from headgate.records.language.limits import MAX_DEPTH, check_text
-from headgate.records.language.tokens import END, QUOTED, cut, is_word, starts
 from headgate.records.names import USUAL
 
 if TYPE_CHECKING:

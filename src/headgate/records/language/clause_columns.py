@@ -47,9 +47,6 @@ def _split(texts: TextPool, family: Family) -> ClauseColumns | None:
     pieces = plain_clauses(texts.text(int(family.rows[0])))
     if pieces is None:
         return None
-    # A name is known when it comes for the second time.
-    for piece in pieces * 2:
-        model(piece)
     models = [model(piece) for piece in pieces]
     printed = [clause_of(each) for each in models if each is not None]
     if len(printed) < len(pieces):

@@ -8,6 +8,7 @@ from headgate.errors import FilterError
 from headgate.records.expressions.model import Name
 from headgate.records.expressions.parse import Parser
 from headgate.records.language.conditions import literal_of
+from headgate.records.language.lexing import END
 from headgate.records.language.limits import MAX_CHARACTERS
 from headgate.records.language.literals import fits_one_decimal
 from headgate.records.language.model import (
@@ -26,7 +27,6 @@ from headgate.records.language.model import (
     common_type,
 )
 from headgate.records.language.printing import print_filter, print_literal
-from headgate.records.language.tokens import END
 
 if TYPE_CHECKING:
     from headgate.records.expressions.model import Node

@@ -83,7 +83,7 @@ def parse_text(text: str) -> Expression:
 def bindable(text: str) -> bool:
     """Tell whether a text gets by without the parser, once its names have been seen."""
     shape = find_shape(text)
-    return shape is not None and any(_model(shape) is not None for _ in range(2))
+    return shape is not None and _model(shape) is not None
 
 
 def _tree(text: str, shape: Shape | None) -> Expression:
@@ -99,10 +99,13 @@ def _parse(text: str) -> Expression:
 
 
 def _model(shape: Shape) -> Expression | None:
-    # All of them, though one without a model is enough to give up: each may have a name to be sighted.
-    found = [clauses.model(clause) for clause in shape.clauses]
-    models = [model for model in found if model is not None]
-    return shape.skeleton.bind(models) if len(models) == len(found) else None
+    models: list[Expression] = []
+    for clause in shape.clauses:
+        model = clauses.model(clause)
+        if model is None:
+            return None
+        models.append(model)
+    return shape.skeleton.bind(models)
 
 
 def _program(shape: Shape) -> Program | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from headgate.contents.settings import NAMES
+from headgate.contents.kind import FilterSettings
 from headgate.core.subscription import Subscription
 from headgate.errors import HeadgateError
 from headgate.records.kind import KIND
@@ -50,10 +51,9 @@ class BacktestBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     dots: Literal["path", "name", "either"] | None = None
 
     @property
-    def meaning(self) -> dict[str, str]:
+    def meaning(self) -> FilterSettings:
         """Return what is said of names."""
-        said = {name: getattr(self, name) for name in NAMES}
-        return {name: value for name, value in said.items() if value is not None}
+        return FilterSettings(nulls=self.nulls, names=self.names, dots=self.dots)
 
 
 class SampleMatch(msgspec.Struct, kw_only=True):
@@ -104,11 +104,11 @@ async def backtest(call: Call) -> Answer:
     said = call.said(BacktestBody)
     if not said.filters and not said.subscriptions:
         raise Problem("there is nothing to try: give `filters` or `subscriptions`", 422)
-    meaning, own = said.meaning, KIND.dialects
+    meaning, own = said.meaning.said, KIND.dialects
     if meaning and said.subscriptions:
-        raise Problem(f"`{next(iter(meaning))}` is about `filters`: leave out `subscriptions`", 422)
+        raise Problem(f"`{meaning[0]}` is about `filters`: leave out `subscriptions`", 422)
     if meaning and not any(each.dialect in own for each in said.filters):
-        raise Problem(f"`{next(iter(meaning))}` is for filters of records, and there are none", 422)
+        raise Problem(f"`{meaning[0]}` is for filters of records, and there are none", 422)
     return Answer(await asyncio.to_thread(_backtest, call.tenant, said))
 
 
@@ -130,7 +130,7 @@ def _backtest(tenant: Tenant, said: BacktestBody) -> BacktestAnswer:
             report = reports[name]
             report.before = report.gained = report.lost = 0
     after = _index(tenant, wanted, reports, said.meaning)
-    return _compared(tenant, said, _index(tenant, before, reports, {}), after, reports)
+    return _compared(tenant, said, _index(tenant, before, reports, FilterSettings()), after, reports)
 
 
 def _collect(name: str, make: Any, reports: dict[str, BacktestReport], wanted: list[Subscription]) -> None:
@@ -151,12 +151,11 @@ def _alone(said: SubscriptionBody, name: str) -> Subscription:
 
 
 def _index(
-    tenant: Tenant, wanted: list[Subscription], reports: dict[str, BacktestReport], meaning: dict[str, str]
+    tenant: Tenant, wanted: list[Subscription], reports: dict[str, BacktestReport], settings: FilterSettings
 ) -> Index:
-    settings: dict[str, Any] = {**meaning}
     for dialect in {each.dialect for each in wanted}:
         found = settings_of(tenant, dialect)
-        settings |= {name: getattr(found, name) for name in found.said}
+        settings = replace(settings, **{name: getattr(found, name) for name in found.said})
     index, refused = Index.collect(Contents(wanted, settings=settings))
     for identity, reason in refused.items():
         reports[str(identity)].refused = reason

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -257,7 +258,7 @@ async def put_taxonomy(call: Call) -> Answer:
         raise Problem(str(error), 422) from None
 
     def edit(contents: Contents) -> Contents:
-        return contents._replace(settings={**contents.settings, "taxonomy": taxonomy})
+        return contents._replace(settings=replace(contents.settings, taxonomy=taxonomy))
 
     writes = [stored.put_taxonomy(text), noted(call.key.id, "put taxonomy", f"{len(taxonomy):,} statements")]
     await call.tenant.rebuild(edit, writes)
@@ -291,9 +292,7 @@ async def delete_taxonomy(call: Call) -> Answer:
     _taxonomy(call)
 
     def edit(contents: Contents) -> Contents:
-        return contents._replace(
-            settings={name: value for name, value in contents.settings.items() if name != stored.TAXONOMY}
-        )
+        return contents._replace(settings=replace(contents.settings, taxonomy=None))
 
     await call.tenant.rebuild(edit, [stored.put_taxonomy(None), noted(call.key.id, "delete taxonomy", "")])
     return Answer(None, 204)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.kind import ALLOW, FilterSettings
 from headgate.errors import HeadgateError
 from headgate.runtime.operations import Put, Unsubscribe
 from headgate.service.storage import subscriptions as stored_subscriptions
@@ -67,10 +68,10 @@ def contents_of(store: Store, quotas: Quotas, ids: Iterable[str] | None = None) 
     found = [each.indexed for each in rows if each is not None and (each.expires or now + 1) > now]
     graph = store.graph
     nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
-    settings: dict[str, Any] = {"unindexed": "allow"} if quotas.unindexed else {}
-    taxonomy = graph.taxonomy()
-    if taxonomy is not None:
-        settings["taxonomy"] = read_taxonomy(taxonomy)
+    text = graph.taxonomy()
+    settings = FilterSettings(
+        taxonomy=None if text is None else read_taxonomy(text), unindexed=ALLOW if quotas.unindexed else None
+    )
     return Contents(found, nodes, edges, settings, bool(store.setting(_RANKED)))
 
 

@@ -8,9 +8,9 @@ of what is stored.
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import contents_of, kind_of
 from headgate.core.event import JSON
 from headgate.core.rooms import MIXED_SIGN, RECORDS
@@ -19,7 +19,7 @@ from headgate.errors import GraphError, SubscriptionError
 from headgate.runtime.operations import AddEdge, AddNode, Put, Unsubscribe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from headgate.core.subscription import Subscription
@@ -88,8 +88,7 @@ class Contents(NamedTuple):
     subscriptions: Sequence[Subscription]
     nodes: Sequence[Node] = ()
     edges: Sequence[Edge] = ()
-    settings: Mapping[str, Any] = MappingProxyType({})
-    """Arguments of `Engine.build`: the taxonomy, namespaces, what is done about filters without an index."""
+    settings: FilterSettings = FilterSettings()
     ranked: bool = False
     """Whether clauses are indexed although no subscription has weights."""
 
@@ -118,7 +117,8 @@ class Contents(NamedTuple):
         """Index all of it, or what can be."""
         shape = self.shape
         graph: dict[str, Any] = {"nodes": self.nodes, "edges": self.edges} if shape.graph else {}
-        known = {name: value for name, value in self.settings.items() if _concerns(name, shape.kinds)}
+        said = self.settings.said
+        known = {name: getattr(self.settings, name) for name in said if _concerns(name, shape.kinds)}
         return Engine.build(self.subscriptions, ranked=shape.ranked, on_error=on_error, **graph, **known)
 
 

@@ -28,7 +28,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headgate import errors
-from headgate.core.machine import cores, memory
+from headgate.core.machine import cores, memory, says_full
 from headgate.core.versions.stores import MOST, PLACE
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
 from headgate.spark.session.java import check_master, find_java, quiet_home
@@ -341,5 +341,8 @@ def _told_by_spark(text: str) -> HeadgateError:
         line = f"{line}: {causes[-1].rstrip('. ')}"
     line = line[:400]
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
-        return MachineError(f"Spark lost a worker, usually because memory ran out: {line}")
-    return TableError(f"Spark: {line}")
+        found: HeadgateError = MachineError(f"Spark lost a worker, usually because memory ran out: {line}")
+    else:
+        found = TableError(f"Spark: {line}")
+    found.full = says_full(line)
+    return found

@@ -45,6 +45,18 @@ _USUAL = {
 } | {sign: sign for sign in ("=", "(", ")", ",", ".", "<", ">", "<=", ">=", "!=", "<>", "==", "-", "+", "*")}
 """The keys of tokens that most texts have."""
 
+RESERVED = frozenset(
+    re.findall(
+        r"\w+",
+        """and any array as between case cross distinct else escape except false for from having ilike in
+        inner intersect interval is join lateral like minus not null on or outer regexp rlike select then true
+        union using values when where with""",
+    )
+)
+"""Words that are no names without backticks."""
+BARE_FUNCTIONS = {"current_date", "current_timestamp", "current_user", "session_user", "localtimestamp"}
+"""What Spark takes for functions without parentheses."""
+
 
 class Tokens(NamedTuple):
     """The tokens of a text, as written, and their keys; the last two are the end."""
