@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.contents.live import LiveIndex
 from headgate.contents.portions import Portion
-from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts
+from headgate.contents.protocol import PAIRS, CheckCosts
 from headgate.contents.refusing import raise_first, tried
 from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 CHUNK = 10_000
 """Events encoded together, at most: what it costs to go through the columns is shared by them."""
 
-__all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
+__all__ = ["ROOM", "Pairs", "RecordIndex"]
 
 
 class RecordIndex(LiveIndex[State]):
