@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.event import Event
 from headgate.core.versions.locating import located
 from headgate.engine.engine import Engine
-from headgate.errors import EventError, HeadgateError
+from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from headgate.backtest.trial import TrialResult
+    from headgate.core.event import Event
     from headgate.runtime.questions import Top
 
 _DAY = 86_400.0
@@ -42,17 +42,6 @@ class Times(NamedTuple):
 
     micros: tuple[float, float]
     events: int
-
-
-def events_of(rows: Iterable[dict[str, Any]]) -> list[Event]:
-    """Make events of rows; one that is none is told where events are judged, and here only not timed."""
-    found = []
-    for row in rows:
-        try:
-            found.append(Event.from_row(row))
-        except EventError:
-            continue
-    return found
 
 
 def measure(tried: TrialResult, events: Sequence[Event], folder: Path, top: Top | None) -> Cost | None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from headgate.core.values import Path
     from headgate.jobs.backtest import Records
+    from headgate.jobs.events import EventTable
     from headgate.jobs.match import Matching, MatchTask
-    from headgate.jobs.what_if import PastEvents
     from headgate.records.language.model import Expression
     from headgate.runtime.progress import Timing
     from headgate.runtime.targets import Sources, Target
@@ -190,12 +190,12 @@ class Runner(Protocol):
     def records(self, path: str, mark: str) -> Records:
         """Judge a table of records, with all that they have; `mark` says what names mean."""
 
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> PastEvents:
+    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> EventTable:
         """Read a table or a folder of documents; `keep` keeps them as they came, too."""
 
     def past(
         self, path: str, target: Target, sources: Sources | None, content_type: str | None
-    ) -> PastEvents:
+    ) -> EventTable:
         """Judge a table of events, or a folder of documents, as the content of filters wants it."""
 
 

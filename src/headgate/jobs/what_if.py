@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.backtest.changes import in_order
-from headgate.backtest.cost import SAMPLE, events_of, measure, span
+from headgate.backtest.cost import SAMPLE, measure, span
 from headgate.backtest.difference import (
     AFTER,
     BEFORE,
@@ -49,7 +49,7 @@ from headgate.core.event import ID, TIME, Event, read_object
 from headgate.core.values import fold, micros
 from headgate.errors import EventError
 from headgate.jobs.runner import job
-from headgate.tables.event_rows import PARSED_BEFORE, REASON, ROW, read_event, read_events
+from headgate.tables.event_rows import PARSED_BEFORE, REASON, ROW, read_event, read_events, read_row
 from headgate.tables.frames.task import FrameTask
 from headgate.tables.lines import VALUE
 from headgate.tables.places import Format, is_table
@@ -60,49 +60,11 @@ if TYPE_CHECKING:
     from headgate.backtest.changes import Row, Trial
     from headgate.backtest.effects import Effect
     from headgate.backtest.trial import TrialResult
-    from headgate.contents.kind import Feeds
     from headgate.core.event import Id
+    from headgate.jobs.events import EventTable
     from headgate.jobs.runner import Rows, Runner, Table
     from headgate.runtime.targets import Openable
     from headgate.tables.requests import Question
-
-
-class PastEvents(Protocol):
-    """A table of events that was judged, or a folder of documents."""
-
-    @property
-    def form(self) -> str:
-        """Return how workers get them: one of the forms of `tables.frames.reading`."""
-
-    @property
-    def count(self) -> int:
-        """Count them."""
-
-    @property
-    def rejected(self) -> int:
-        """Count the rows that are none."""
-
-    @property
-    def id_type(self) -> str:
-        """Return the type of their ids: `long` or `string`."""
-
-    @property
-    def feeds(self) -> Feeds | None:
-        """Return what was read of RSS feeds, if there were any."""
-
-    @property
-    def refused(self) -> Rows:
-        """List the rows that are none: `row`, `reason`."""
-
-    @property
-    def rows(self) -> Rows:
-        """Return documents as they were read."""
-
-    def compared(self, differ: Differ) -> Rows:
-        """Compare them."""
-
-    def forget(self) -> None:
-        """Free what was kept in memory; the job is done."""
 
 
 @job
@@ -147,7 +109,7 @@ def what_if(
         differ = differ_of(tried, task, pa.int64() if given.id_type == "long" else pa.string())
         with (
             runner.step("matching before and after", rows=given.count, noun="events"),
-            given.compared(differ).kept() as compared,
+            given.rows.map(differ.of_batches, differ.schema).kept() as compared,
         ):
             differences = Differences(compared, differ)
             found = differences.effects(tried, given.count, question.noise)
@@ -251,7 +213,7 @@ class Differences:
 # What it costs
 
 
-def _sampled(runner: Runner, path: str, given: PastEvents, task: FrameTask) -> list[Event]:
+def _sampled(runner: Runner, path: str, given: EventTable, task: FrameTask) -> list[Event]:
     """Read the first events of a table; all that filters may look at, not only what the changed ones do."""
     if given.form == PARSED_BEFORE:
         read = given.rows.head(SAMPLE).combine_chunks().to_batches()
@@ -261,7 +223,8 @@ def _sampled(runner: Runner, path: str, given: PastEvents, task: FrameTask) -> l
         lines: list[Any] = table.lines().head(SAMPLE)[VALUE].to_pylist()
         found = [read_event(line) for line in lines]
         return [event for event in found if isinstance(event, Event)]
-    return events_of(table.typed().head(SAMPLE).to_pylist())
+    rows = map(read_row, table.typed().head(SAMPLE).to_pylist())
+    return [event for event in rows if isinstance(event, Event)]
 
 
 _SPAN = pa.schema([pa.field("first", pa.int64()), pa.field("last", pa.int64())])

@@ -5,7 +5,7 @@ All events are in memory before the first is matched, so that the type of their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, column_of
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
+from headgate.jobs.events import EventTable
+from headgate.local.rows import LocalRows, rows_of
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
 from headgate.tables.document_rows import (
@@ -48,6 +50,7 @@ from headgate.tables.event_rows import (
     ROW,
     TEXTS,
     read_event,
+    read_row,
 )
 from headgate.tables.frames.reading import Reading, read_frame
 from headgate.tables.lines import (
@@ -65,7 +68,7 @@ from headgate.tables.results import meant_by
 from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from headgate.contents.kind import Kind
@@ -76,27 +79,27 @@ Refused = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class EventTable:
-    """The events of a table, the rows that are none with their reasons, and what is known of the ids."""
+class LocalEvents(EventTable):
+    """The events of a table that were read."""
 
-    form: str
-    """In which form of `reading` they come."""
-    rows: list[Given]
-    refused: Refused
-    id_type: str
-    """`long` or `string`."""
-    unknown: tuple[str, ...] = ()
-    """Attributes that filters name and the table lacks."""
-    meant: Mapping[str, str] = field(default_factory=dict)
-    """Columns that were likeliest meant by them."""
-    feeds: Feeds | None = None
-    documents: tuple[pa.RecordBatch, ...] = ()
-    """What was read of documents, if they are such."""
+    read: Sequence[Given] = ()
 
-    @property
-    def count(self) -> int:
-        """Count the events."""
-        return sum(len(each.events) for each in self.rows)
+    @classmethod
+    def of(
+        cls,
+        form: str,
+        batches: Sequence[pa.RecordBatch],
+        read: Sequence[Given],
+        refused: Refused,
+        id_type: str,
+        **more: Any,
+    ) -> LocalEvents:
+        """Put together what is known."""
+        rows, reasons = zip(*refused, strict=True) if refused else ((), ())
+        told = pa.table([pa.array(each, pa.string()) for each in (rows, reasons)], names=[ROW, REASON])
+        given = LocalRows(batches[0].schema if batches else pa.schema([]), lambda: [batches])
+        count = sum(len(each.events) for each in read)
+        return cls(form, given, rows_of(told), count, len(refused), id_type, read=read, **more)
 
 
 def first_events(
@@ -107,9 +110,9 @@ def first_events(
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
     if are_documents(kind, form, partial(column_names, path)):
         table = read_documents(path, content, content_type, None)
-        groups: list[Any] = [rows.events for rows in table.rows]
+        groups: list[Any] = [each.events for each in table.read]
         events: list[Event] = [event for group in groups for event in group]
-        return events[:most], len(table.refused)
+        return events[:most], table.rejected
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         read = [read_event(line, mark) for line in json_lines_of(path)[:most]]
@@ -117,18 +120,11 @@ def first_events(
         columns, broken = _columns(path, form, (ID,))
         check_columns(columns.column_names, path, ID)
         columns, bad = split(columns)
-        read = [_from_row(row) for row in columns.slice(0, most).to_pylist()]
+        read = [read_row(row) for row in columns.slice(0, most).to_pylist()]
         read += [EventError(NOT_UTF8)] * bad.num_rows
         read += [EventError(why_broken(line, MISFIT)) for line in broken]
     events = [event for event in read if isinstance(event, Event)]
     return events, sum(isinstance(each, EventError) for each in read)
-
-
-def _from_row(row: dict[str, Any]) -> Event | EventError:
-    try:
-        return Event.from_row({name: value for name, value in row.items() if value is not None})
-    except EventError as error:
-        return error
 
 
 def json_lines_of(path: str) -> list[bytes]:
@@ -141,7 +137,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
 
-def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> EventTable:
+def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> LocalEvents:
     """Read a table of events, or a folder of documents, as the content of the filters wants it."""
     kind = kind_of(target.content)
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
@@ -150,18 +146,19 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         reading = Reading(LINES, target.content, sources=sources, mark=target.mark)
-        rows = list(read_frame(read_lines(path), reading))
-        refused = [(row or "", why) for each in rows for row, why in each.refusals()]
-        return EventTable(LINES, rows, refused, "string" if any(each.texts for each in rows) else "long")
+        read = list(read_frame(read_lines(path), reading))
+        refused = [(row or "", why) for each in read for row, why in each.refusals()]
+        id_type = "string" if any(each.texts for each in read) else "long"
+        return LocalEvents.of(LINES, [each.batch for each in read], read, refused, id_type)
     return _of_columns(path, form, target, sources)
 
 
-def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> EventTable:
+def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> LocalEvents:
     wanted = (ID,) if sources is None else (ID, SOURCE)
     table, broken = _columns(path, form, wanted)
     refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
     if not table.column_names:
-        return EventTable(COLUMNS, [], refused, "string")
+        return LocalEvents.of(COLUMNS, [], [], refused, "string")
     check_columns(table.column_names, path, *wanted)
     needed = {name for attribute in target.attributes for name in top_names(attribute)} | set(wanted)
     table = _of_texts(table, needed, refused)
@@ -174,10 +171,10 @@ def _of_columns(path: str, form: Format, target: Target, sources: Sources | None
     whole = _one_batch(table)
     columns = {ID: column_of(whole, ID), PACKED: whole.to_struct_array()}
     batch = pa.RecordBatch.from_pydict(columns)
-    rows = list(read_frame([batch], Reading(COLUMNS, target.content)))
+    read = list(read_frame([batch], Reading(COLUMNS, target.content)))
     if not table.num_rows:
         unknown, meant = (), {}
-    return EventTable(COLUMNS, rows, refused, id_type, unknown, meant)
+    return LocalEvents.of(COLUMNS, [batch], read, refused, id_type, unknown=unknown, meant=meant)
 
 
 def read_columns(path: str) -> pa.Table:
@@ -286,7 +283,7 @@ def _usual(kind: pa.DataType) -> bool:
 
 def read_documents(
     path: str, content: str, content_type: str | None, sources: Sources | None, *, keep: bool = False
-) -> EventTable:
+) -> LocalEvents:
     """Read documents, in rows or in files; `keep` keeps the documents beside what was read of them."""
     kind = kind_of(content)
     form = check_events(path, kind, content_type)
@@ -310,11 +307,10 @@ def read_documents(
     id_type = "long" if whole or not tally[TEXTS] else "string"
     events = tuple(parsed_events(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
     feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
-    rows = list(read_frame(events, Reading(PARSED_BEFORE, content)))
-    assert sum(len(each.events) for each in rows) == tally[NUMBERS] + tally[TEXTS]
-    return EventTable(
-        PARSED_BEFORE, rows, refused, id_type, feeds=feeds if feeds.feeds else None, documents=events
-    )
+    found = list(read_frame(events, Reading(PARSED_BEFORE, content)))
+    assert sum(len(each.events) for each in found) == tally[NUMBERS] + tally[TEXTS]
+    told = feeds if feeds.feeds else None
+    return LocalEvents.of(PARSED_BEFORE, events, found, refused, id_type, feeds=told)
 
 
 def parsed_events(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:

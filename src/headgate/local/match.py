@@ -10,7 +10,6 @@ import pyarrow as pa
 from headgate.jobs.match import FoundMatches, columns_of, matches_schema
 from headgate.local.events import read_events
 from headgate.runtime.targets import opened
-from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.report import Reporter
 from headgate.tables.frames.rows import match_given
 from headgate.tables.frames.task import FrameTask
@@ -20,7 +19,7 @@ from headgate.tables.writing import write_table, writing
 if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.jobs.match import MatchTask
-    from headgate.local.events import EventTable
+    from headgate.local.events import LocalEvents
     from headgate.runtime.targets import Group, Target
 
 
@@ -41,7 +40,7 @@ class LocalMatching:
     asked: MatchTask
     group: Group
     memory: int
-    given: EventTable = field(init=False)
+    given: LocalEvents = field(init=False)
 
     def read(self, events: str) -> None:
         """Read a table of events."""
@@ -58,11 +57,11 @@ class LocalMatching:
         report = Reporter(0, counts=counts)
         columns, schema, matches = columns_of(task), matches_schema(task, given.id_type), 0
         with writing(output, schema) as write:
-            for found in match_given(given.rows, task, report):
+            for found in match_given(given.read, task, report):
                 # Where another event has text for an id, all have.
                 write(found.select(list(columns)).rename_columns(list(columns.values())).cast(schema))
                 matches += found.num_rows
-        return FoundMatches(given.count, matches, len(given.refused), [report.done()])
+        return FoundMatches(given.count, matches, given.rejected, [report.done()])
 
     def write_tuples(self, output: str) -> None:
         """Write what patterns over XML return."""
@@ -72,14 +71,12 @@ class LocalMatching:
         schema = tuples_schema(given.id_type, numbered=target.numbered)
         with writing(output, schema) as write:
             for shard in target.shards:
-                for batch in tuples_of(given.documents, shard, schema):
+                for batch in tuples_of((each.batch for each in given.read), shard, schema):
                     write(batch)
 
     def write_refused(self, told: pa.Table, output: str) -> None:
         """Write the rows that are no events, and others after them."""
-        rows, reasons = zip(*self.given.refused, strict=True) if self.given.refused else ((), ())
-        columns = [pa.array(list(column), pa.string()) for column in (rows, reasons)]
-        write_table(pa.concat_tables([pa.table(columns, names=[ROW, REASON]), told]), output)
+        write_table(pa.concat_tables([self.given.refused.collect(), told]), output)
 
     def ids(self) -> list[Ids]:
         """List the ids of the subscriptions."""

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from headgate.core.event import ID
 from headgate.core.machine import memory
-from headgate.local.events import read_columns, read_documents, read_events
-from headgate.local.past import LocalPast, LocalRecords
+from headgate.local.events import LocalEvents, read_columns, read_documents, read_events
+from headgate.local.past import LocalRecords
 from headgate.local.rows import LocalRows, rows_of
 from headgate.runtime.progress import step
 from headgate.tables.change_set import changing
@@ -139,10 +139,12 @@ class LocalRunner:
         """Read a table of records."""
         return LocalRecords.read(path, mark)
 
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> LocalPast:
+    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> LocalEvents:
         """Read documents."""
-        return LocalPast(read_documents(path, content, content_type, None, keep=keep))
+        return read_documents(path, content, content_type, None, keep=keep)
 
-    def past(self, path: str, target: Target, sources: Sources | None, content_type: str | None) -> LocalPast:
+    def past(
+        self, path: str, target: Target, sources: Sources | None, content_type: str | None
+    ) -> LocalEvents:
         """Read a table of events, or a folder of documents."""
-        return LocalPast(read_events(path, target, sources, content_type))
+        return read_events(path, target, sources, content_type)

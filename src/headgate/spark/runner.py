@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
     from pyspark.sql import SparkSession
 
+    from headgate.jobs.events import EventTable
     from headgate.jobs.match import MatchTask
     from headgate.runtime.progress import Timing
     from headgate.runtime.targets import Sources, Target
     from headgate.spark.jobs.match import SparkMatching
-    from headgate.spark.jobs.past import SparkPast, SparkRecords
+    from headgate.spark.jobs.past import SparkRecords
     from headgate.tables.change_set import ChangeSet
 
 _Value = TypeVar("_Value")
@@ -116,17 +117,17 @@ class SparkRunner:
 
         return SparkRecords(judge(self.session, path, check_input(path), texts=None, mark=mark))
 
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> SparkPast:
+    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> EventTable:
         """Read documents."""
-        from headgate.spark.jobs.events import EventTable
-        from headgate.spark.jobs.past import SparkPast
+        from headgate.spark.jobs.events import table_of
 
         judged, feeds = judge_documents(self.session, path, content, content_type, keep=keep)
-        return SparkPast(EventTable(judged, judged.events, PARSED_BEFORE, feeds=feeds))
+        return table_of(judged, PARSED_BEFORE, feeds=feeds)
 
-    def past(self, path: str, target: Target, sources: Sources | None, content_type: str | None) -> SparkPast:
+    def past(
+        self, path: str, target: Target, sources: Sources | None, content_type: str | None
+    ) -> EventTable:
         """Judge a table of events, or a folder of documents."""
         from headgate.spark.jobs.events import read_table
-        from headgate.spark.jobs.past import SparkPast
 
-        return SparkPast(read_table(self.session, path, target, sources, content_type))
+        return read_table(self.session, path, target, sources, content_type)

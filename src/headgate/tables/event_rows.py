@@ -78,6 +78,14 @@ def read_event(line: bytes, mark: str = "") -> Event | EventError | None:
     return event
 
 
+def read_row(row: Mapping[str, object]) -> Event | EventError:
+    """Read the columns of a row: an event, or the reason why it is none. What is NULL is not there."""
+    try:
+        return Event.from_row({name: value for name, value in row.items() if value is not None})
+    except EventError as error:
+        return error
+
+
 def is_record(row: Mapping[str, object], default: str | None) -> bool:
     """Tell whether a row, by folded names, is a record and no document; `default` is the type of those.
 

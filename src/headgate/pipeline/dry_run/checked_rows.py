@@ -17,7 +17,7 @@ from headgate.errors import EventError
 from headgate.local.events import file_rows, parsed_events
 from headgate.pipeline.dry_run.samples import Rows, content_at_hand, first_rows, without_nulls
 from headgate.tables.document_rows import ReadSettings, read_documents, read_rows
-from headgate.tables.event_rows import REASON, read_event, read_events
+from headgate.tables.event_rows import REASON, read_event, read_events, read_row
 from headgate.tables.places import Format, format_of, is_remote, is_table, table_files
 from headgate.tables.requests import are_documents, check_type
 from headgate.tables.text_types import UnclearError, meant_kind, typed_column
@@ -120,17 +120,9 @@ def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
 
 def event_of(row: Row) -> Event | EventError | None:
     """Read a row as matching would."""
-    if isinstance(row, bytes):
-        return read_event(row)
     if isinstance(row, str):
         return EventError(row)
-    try:
-        event = Event.from_row(row)
-        # Checks the values.
-        event.attributes  # noqa: B018
-    except EventError as error:
-        return error
-    return event
+    return read_event(row) if isinstance(row, bytes) else read_row(row)
 
 
 def typed(rows: Sequence[Row]) -> list[Row]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE
 from headgate.core.values import dotted
+from headgate.jobs.events import EventTable
 from headgate.spark.frames.columns import EventColumns, needed, packed
 from headgate.spark.tables.comparing import check_types
 from headgate.spark.tables.events import judge, judge_documents
+from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import attribute_paths, column_names
 from headgate.tables.event_rows import COLUMNS, LINES, PARSED_BEFORE
 from headgate.tables.places import Format, check_input
@@ -18,28 +19,24 @@ from headgate.tables.requests import are_documents, check_events
 from headgate.tables.results import meant_by
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from headgate.contents.kind import Feeds
     from headgate.runtime.targets import Sources, Target
     from headgate.spark.tables.events import CheckedEvents
 
 
-@dataclass(frozen=True)
-class EventTable:
-    """Events as workers get them."""
-
-    judged: CheckedEvents
-    rows: DataFrame
-    form: str
-    """How they get them: one of the forms of `reading`."""
-    unknown: tuple[str, ...] = ()
-    """Attributes that filters name and the table lacks."""
-    meant: Mapping[str, str] = field(default_factory=dict)
-    """Columns that were likeliest meant by them."""
-    feeds: Feeds | None = None
+def table_of(judged: CheckedEvents, form: str, *, rows: DataFrame | None = None, **more: Any) -> EventTable:
+    """Return what was judged, with what workers get of it."""
+    return EventTable(
+        form,
+        SparkRows(judged.events if rows is None else rows),
+        SparkRows(judged.refused),
+        judged.count,
+        judged.rejected,
+        judged.id_type,
+        forget=judged.forget,
+        **more,
+    )
 
 
 def read_table(
@@ -60,18 +57,18 @@ def read_table(
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
     if are_documents(kind, form, lambda: [] if form is None else column_names(session, path, form)):
         found = judge_documents(session, path, target.content, content_type, sources)
-        return EventTable(found.judged, found.judged.events, PARSED_BEFORE, feeds=found.feeds)
+        return table_of(found.judged, PARSED_BEFORE, feeds=found.feeds)
     assert form is not None, "only documents come in files of their own"
     looked_at = {ID, *([SOURCE] if target.graph else []), *needed(target)}
     judged = judge(
         session, path, form, sources, texts=looked_at if texts else (), mark=target.mark, placed=texts
     )
     if form is Format.JSONL:
-        return EventTable(judged, judged.events, LINES)
+        return table_of(judged, LINES)
     table = judged.events
     unknown = check_types(table, path, target)
     if not judged.count:
         unknown = ()
     meant = meant_by(unknown, map(dotted, attribute_paths(table.schema, target.mark)))
     rows = packed(table, target, EventColumns(), (), form=COLUMNS, title=path)
-    return EventTable(judged, rows, COLUMNS, unknown, meant)
+    return table_of(judged, COLUMNS, rows=rows, unknown=unknown, meant=meant)

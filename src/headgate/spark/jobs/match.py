@@ -38,6 +38,7 @@ from headgate.spark.tables.parts import (
     sees_files,
     write_parts,
 )
+from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.event_rows import LINES, REASON, ROW
 from headgate.tables.frames.report import Reporter
@@ -53,9 +54,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headgate.core.ids import Ids
+    from headgate.jobs.events import EventTable
     from headgate.jobs.match import MatchTask
+    from headgate.jobs.runner import Rows
     from headgate.runtime.targets import Sources
-    from headgate.spark.jobs.events import EventTable
     from headgate.spark.tables.parts import Part
     from headgate.tables.frames.report import Report
 
@@ -118,7 +120,7 @@ class SparkMatching:
     def forget(self) -> None:
         """Free what was kept in memory; the job is done."""
         if self.given is not None:
-            self.given.judged.forget()
+            self.given.forget()
         if self._cached is not None:
             self._cached.unpersist()
 
@@ -135,7 +137,7 @@ class SparkMatching:
         self.given = read_table(
             self._session, self._events, target, self._sources, self._asked.content_type, texts=texts
         )
-        self._rows = self.given.rows
+        self._rows = _frame(self.given.rows)
 
     @property
     def _sources(self) -> Sources | None:
@@ -194,16 +196,15 @@ class SparkMatching:
         if any(report.refused for report in reports):
             # It is rare, and to say which rows they are takes another pass over the table.
             self._read(texts=True)
-        judged = self.given.judged
-        self._refused = judged.refused
-        return FoundMatches(judged.count, matches, judged.rejected, reports)
+        self._refused = _frame(self.given.refused)
+        return FoundMatches(self.given.count, matches, self.given.rejected, reports)
 
     def _settled(self) -> None:
         """Learn of which type the ids of all events are, once workers have told it."""
         texts = any(report.texts for report in self._told.value.values())
         self._id_type = "string" if texts else "long"
         if self.given is not None:
-            self._id_type = self.given.judged.id_type
+            self._id_type = self.given.id_type
 
     def _written(
         self, rows: DataFrame, works: Sequence[Any], task: FrameTask, folder: Path, codec: str
@@ -235,7 +236,7 @@ class SparkMatching:
         """Have the workers hand rows to Spark."""
         names = columns_of(task)
         lines = self.given is None
-        schema = matches_schema(task, "string" if lines else self.given.judged.id_type if self.given else "")
+        schema = matches_schema(task, "string" if lines else self.given.id_type if self.given else "")
         whole = pa.schema([*schema, *_REFUSED])
         handing = [partial(_hand, work=work, called=names, schema=whole) for work in works]
         frame = mapped(rows, handing, from_arrow_schema(whole))
@@ -280,6 +281,11 @@ class SparkMatching:
     def ids(self) -> list[Ids]:
         """List the ids of the subscriptions."""
         return self._asked.target.ids()
+
+
+def _frame(rows: Rows) -> DataFrame:
+    assert isinstance(rows, SparkRows)
+    return rows.frame
 
 
 _DDL = {"long": "bigint", "string": "string"}
