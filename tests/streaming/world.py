@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate import Engine, Event
+from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.errors import GraphError
 from headgate.local import stream as local_stream
-from headgate.records.index.index import SUBSCRIPTION_ID
 from headgate.runtime.engines import ShardEngines
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.operations import read_change

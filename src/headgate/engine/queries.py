@@ -252,8 +252,6 @@ class Queries:
         from headgate.engine.answers import lists_by
 
         kind = self._kind
-        if FEEDS.isdisjoint(kind.types.values()):
-            return lists_by(self.backend, asked_of(events), self._statistics)
         parts = [*asked_of(events)]
         if not any(has_feeds(part, kind) for part, _ in parts):
             return lists_by(self.backend, parts, self._statistics)

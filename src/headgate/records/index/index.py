@@ -8,7 +8,7 @@ import numpy as np
 
 from headgate.contents.live import LiveIndex
 from headgate.contents.portions import Portion
-from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, CheckCosts
+from headgate.contents.protocol import PAIRS, CheckCosts
 from headgate.contents.refusing import raise_first, tried
 from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 CHUNK = 10_000
 """Events encoded together, at most: what it costs to go through the columns is shared by them."""
 
-__all__ = ["EVENT_ID", "ROOM", "SUBSCRIPTION_ID", "Pairs", "RecordIndex"]
+__all__ = ["ROOM", "Pairs", "RecordIndex"]
 
 
 class RecordIndex(LiveIndex[State]):
@@ -103,10 +103,11 @@ class RecordIndex(LiveIndex[State]):
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {each.id: each for each in given}
         rows = [by_id[identity] for identity in ids.to_list()]
-        texts, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
-        ordered, given_ids = list(texts.values()), list(texts)
+        ordered, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
         compiled = compile_filters(ordered)
-        raise_first(refused | {given_ids[text.place]: text.error for text in compiled.refused})
+        if refused or compiled.refused:
+            kept = [row.id for row in rows if row.id not in refused]
+            raise_first(refused | {kept[text.place]: text.error for text in compiled.refused})
         return cls.from_programs(
             ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings
         )

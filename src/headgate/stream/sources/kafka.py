@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from headgate.stream.settings import StreamSettings
 
 SCHEME = "kafka://"
-OTHERS = ("nats.", "service.")
-"""How names of options begin that are not for Kafka."""
 
 
 class Kafka(Source):
@@ -56,7 +54,11 @@ class Topic(NamedTuple):
             )
         if not servers or not name:
             raise TableError("a Kafka address is kafka://host:9092/topic, with options after a ?")
-        options = {key: value for key, value in shared.items() if not key.startswith(OTHERS)}
+        # This module is loaded by the registry.
+        from headgate.stream.sources.registry import SOURCES
+
+        others = tuple(f"{source.name}." for source in SOURCES if not isinstance(source, Kafka))
+        options = {key: value for key, value in shared.items() if not key.startswith(others)}
         for part in filter(None, query.split("&")):
             key, equals, value = part.partition("=")
             if not equals:
