@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import tomllib
 
+import pytest
+
 from tests.docs.fences import ROOT
-from tests.house.size import files_here, measure
+from tests.house.budget import MOST_CODE, SLACK
+from tests.house.size import COUNTED, code_of, files_here, measure
 
 MAP = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -41,6 +44,19 @@ def test_what_the_map_names_is_there() -> None:
 def test_no_room_is_too_large() -> None:
     sizes = {str(room.relative_to(PACKAGE)): len([*room.glob("*.py")]) - 1 for room in ROOMS}
     assert {room: size for room, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+@pytest.mark.parametrize("folder", COUNTED)
+def test_code_stays_within_its_budget(folder: str) -> None:
+    count, limit = code_of(files_here(folder)), MOST_CODE[folder]
+    file = "tests/house/budget.py"
+    assert count <= limit, (
+        f"{folder} has {count:,} lines of code, and its limit in {file} is {limit:,}: take something out; a "
+        "higher one takes a decision that says what it pays for (docs/decisions/0029-a-budget-of-code.md)"
+    )
+    assert limit <= count * (1 + SLACK), (
+        f"{folder} has {count:,} lines of code: set its limit in {file} to that"
+    )
 
 
 def test_contents_are_told_apart_by_their_kinds_only() -> None:
