@@ -323,6 +323,10 @@ def _predicate(rng: random.Random, *, wild: bool) -> str:
     if draw < 0.2:
         pattern = rng.choice(_PATTERNS)
         name = rng.choice(["s", "s", "whole", "i", "b", "user.`first name`", "lower(s)"])
+        if rng.random() < 0.25:
+            patterns = ", ".join(f"'{rng.choice(_PATTERNS)}'" for _ in range(rng.choice([1, 2, 3])))
+            how = f"{rng.choice(['LIKE', 'ILIKE'])} {rng.choice(['ANY', 'SOME', 'all'])}"
+            return f"{name} {rng.choice(['', 'NOT '])}{how} ({patterns})"
         return f"{name} {rng.choice(['', 'NOT '])}{rng.choice(['LIKE', 'ILIKE', 'ilike'])} '{pattern}'"
     if draw < 0.24:
         return _folded_predicate(rng)

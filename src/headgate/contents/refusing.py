@@ -28,15 +28,13 @@ def raise_first(refused: Mapping[Id, HeadgateError]) -> None:
         raise error
 
 
-def tried(
-    rows: Iterable[RowT], make: Callable[[RowT], MadeT]
-) -> tuple[dict[Id, MadeT], dict[Id, HeadgateError]]:
-    """Make something of each row; returns it by id, and why other rows are refused."""
-    made: dict[Id, MadeT] = {}
+def tried(rows: Iterable[RowT], make: Callable[[RowT], MadeT]) -> tuple[list[MadeT], dict[Id, HeadgateError]]:
+    """Make something of each row; returns it, and why other rows are refused, by id."""
+    made: list[MadeT] = []
     refused: dict[Id, HeadgateError] = {}
     for row in rows:
         try:
-            made[row.id] = make(row)
+            made.append(make(row))
         except HeadgateError as error:
             refused[row.id] = error
     return made, refused
@@ -46,4 +44,4 @@ def made_of(rows: Iterable[RowT], make: Callable[[RowT], MadeT]) -> list[MadeT]:
     """Do the same; if some are refused, the first of them is raised, with all of them."""
     made, refused = tried(rows, make)
     raise_first(refused)
-    return list(made.values())
+    return made

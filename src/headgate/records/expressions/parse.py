@@ -47,6 +47,8 @@ _POWERS = {
 _NAMES = {"==": "=", "<>": "!=", "regexp": "rlike"}
 """Operators that are other names."""
 _NEGATABLE = {"between", "in", "like", "ilike", "rlike", "regexp"}
+_PATTERNS = {"like", "ilike"}
+_QUANTIFIERS = {"any", "some", "all"}
 _TRUTHS = {"true": True, "false": False}
 _NOTS = {"not", "!"}
 _PREFIXES = _NOTS | {"-", "+"}
@@ -174,6 +176,8 @@ class Parser(Operands):
             found = self.among(left, begin)
         elif key == "is":
             found = self.is_what(left)
+        elif self.keys[self.at] in _QUANTIFIERS and self.keys[self.at + 1] == "(" and key in _PATTERNS:
+            found = self.quantified(key, left, negated=negated)
         else:
             found = self.like(key, left)
         return Call("not", (found,)) if negated else found
@@ -228,15 +232,34 @@ class Parser(Operands):
             self.refuse(f"{name.upper()}: {wrong}" if name == "rlike" else wrong, at)
         return Call(name, tuple(parts))
 
+    def quantified(self, key: str, left: Node, *, negated: bool) -> Node:
+        """Read `LIKE ANY ('x%', 'y%')`: one pattern, or ALL of them; NOT is said of each."""
+        word = self.keys[self.at]
+        self.at += 2
+        begin, tests = self.at, []
+        for pattern in self.items(
+            f"{key.upper()} {word.upper()} takes at least one pattern", functions=False
+        ):
+            parts = (left, pattern)
+            wrong = OPERATORS[key].check(parts)
+            if wrong:
+                begins = self.places.get(id(pattern), (pattern, begin))[1]
+                self.refuse(wrong if _is_text(pattern) else f"{key.upper()} takes patterns in quotes", begins)
+            tests.append(Call(key, parts))
+        name = "and" if (word == "all") is not negated else "or"
+        return tests[0] if len(tests) == 1 else Call(name, tuple(tests))
+
     def pattern(self, key: str) -> Node:
         """Read a pattern: a text in quotes."""
         at, first = self.at, self.keys[self.at]
         if first in STRINGS or first == "(":
             found = self.expression(COMPARED)
-            if isinstance(found, Value) and found.literal.type is LiteralType.STRING:
+            if _is_text(found):
                 return found
-        if first in {"any", "all", "some"}:
-            self.refuse(f"{first.upper()} is not part of the filter language; `{first}` is an attribute", at)
+        if first in _QUANTIFIERS and key in _PATTERNS:
+            self.refuse(
+                f"{first.upper()} takes patterns in parentheses: write {key.upper()} ANY ('x%', 'y%')", at
+            )
         if is_word(first) and self.keys[at + 1] == "%":
             self.refuse(
                 "'%' is not part of the filter language: a pattern stands in quotes, as in LIKE 'a%'", at + 1
@@ -262,6 +285,10 @@ def spark_text(text: str, *, timed: bool) -> str:
 def _is_time(node: Node) -> bool:
     """Tell whether a node is the event's time, or some time before or after it."""
     return isinstance(node, Call) and node.name in {TIME_CALL, SHIFT_CALL}
+
+
+def _is_text(node: Node) -> bool:
+    return isinstance(node, Value) and node.literal.type is LiteralType.STRING
 
 
 def check_size(node: Node, text: str) -> None:

@@ -103,10 +103,11 @@ class RecordIndex(LiveIndex[State]):
         ids = Ids.of(subscription.id for subscription in given)
         by_id = {each.id: each for each in given}
         rows = [by_id[identity] for identity in ids.to_list()]
-        texts, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
-        ordered, given_ids = list(texts.values()), list(texts)
+        ordered, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
         compiled = compile_filters(ordered)
-        raise_first(refused | {given_ids[text.place]: text.error for text in compiled.refused})
+        if refused or compiled.refused:
+            kept = [row.id for row in rows if row.id not in refused]
+            raise_first(refused | {kept[text.place]: text.error for text in compiled.refused})
         return cls.from_programs(
             ids, TextPool.build(ordered), compiled.programs, sample=sample, settings=settings
         )
