@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.local.checkpoint import FileCheckpoint, FoundFile, encoded
-from headgate.local.files import new_files
+from headgate.local.checkpoint import FileCheckpoint, FoundFile, encoded, new_files
 from headgate.local.small_streams import why_stream
 from headgate.local.stream import run_stream
 from headgate.runtime import statistics

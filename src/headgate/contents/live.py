@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.portions import Asks
-from headgate.core.ids import Ids, check_id
+from headgate.core.arguments import check_id
+from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import SnapshotError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ def usable_id(given: object) -> Id:
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise SubscriptionError(f"id {given!r} is not usable: give text or a whole number")
     return given
+
+
+def check_id(identity: Id) -> None:
+    """Refuse what is no id, or cannot be stored."""
+    identity = usable_id(identity)
+    if isinstance(identity, int):
+        if not INT64_MIN <= identity <= INT64_MAX:
+            raise SubscriptionError(f"id {identity} does not fit into 64 bits: give it as text")
+        return
+    try:
+        identity.encode()
+    except UnicodeEncodeError:
+        raise SubscriptionError(f"id {identity!r} holds a lone surrogate, which UTF-8 cannot carry") from None
 
 
 def place_of(given: object) -> Path:

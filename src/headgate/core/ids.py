@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pyarrow as pa
 
-from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.core.arguments import check_id
 from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
 
@@ -159,20 +159,6 @@ class Ids(Sequence["Id"]):
             raise IndexError(index)
         index %= len(self)
         return self._stored.text(index) if isinstance(self._stored, TextPool) else int(self._stored[index])
-
-
-def check_id(identity: Id) -> None:
-    """Refuse what is no id, or cannot be stored."""
-    if isinstance(identity, bool) or not isinstance(identity, str | int):
-        raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
-    if isinstance(identity, int):
-        if not INT64_MIN <= identity <= INT64_MAX:
-            raise SubscriptionError(f"id {identity} does not fit into 64 bits: give it as text")
-        return
-    try:
-        identity.encode()
-    except UnicodeEncodeError:
-        raise SubscriptionError(f"id {identity!r} holds a lone surrogate, which UTF-8 cannot carry") from None
 
 
 def _sorted_numbers(given: list[Any]) -> NDArray[np.int64] | None:

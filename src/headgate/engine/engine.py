@@ -12,7 +12,7 @@ from headgate.core.arguments import source_of
 from headgate.core.snapshot import digest_of
 from headgate.core.versions.locating import Located, located, opened_at, title_of
 from headgate.core.versions.replacing import new_version
-from headgate.engine import construction, display
+from headgate.engine import construction
 from headgate.engine.backend import Backend
 from headgate.engine.inputs import id_of, models_of, subscriptions_of
 from headgate.engine.queries import Queries
@@ -228,10 +228,14 @@ class Engine(Queries, Updates):
 
     def __repr__(self) -> str:
         """Say what there is, and where it comes from."""
+        from headgate.engine import display
+
         return display.line(self.backend, None if self._origin is None else self._origin.title)
 
     def _repr_html_(self) -> str:
         """Show what there is, and the first subscriptions, in a notebook."""
+        from headgate.engine import display
+
         return display.table(self.backend, None if self._origin is None else self._origin.title)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.core.arguments import usable_id
-from headgate.core.ids import check_id
+from headgate.core.arguments import check_id
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def ids_checked(
 
 
 def _check_beside(identity: Any, taken: Mapping[Any, object]) -> None:
-    check_id(usable_id(identity))
+    check_id(identity)
     if identity in taken:
         raise SubscriptionError(f"id {identity!r} is given twice: the first one is taken")
     other = next(iter(taken), identity)

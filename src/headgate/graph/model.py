@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Score
 
 
+NODES, EDGES, SUBSCRIPTIONS = "nodes", "edges", "subscriptions"
+"""The tables of a graph."""
 MOST_SHARDS = 1000
 """Of one graph; the names of their directories have three digits."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import ID
 from headgate.core.versions.replacing import new_version
-from headgate.graph.build.tables import SUBSCRIPTIONS
+from headgate.graph.model import SUBSCRIPTIONS
 from headgate.jobs.choosing import contents_of, has_any
 from headgate.jobs.runner import job
 from headgate.jobs.shards import compile_shards

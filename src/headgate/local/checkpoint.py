@@ -13,20 +13,24 @@ are the next batch.
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headgate.core.machine import put_file
 from headgate.runtime.notes import damaged, last_number, numbered, offset_of, paths_noted, read_note
 from headgate.runtime.state import read_record, write_record
+from headgate.tables.places import is_hidden, local
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
+    from headgate.stream.settings import StreamSettings
     from headgate.stream.sources.logs import End
 
 COMPACT = 10
@@ -143,3 +147,19 @@ def encoded(path: str) -> str:
     '/in/a%20b%231%25é.jsonl'
     """
     return "".join(sign if ord(sign) > 127 else quote(sign, safe=_SAFE) for sign in path)
+
+
+def new_files(settings: StreamSettings) -> list[FoundFile]:
+    """List the files of a stream's folder that belong to no batch yet, the oldest first."""
+    known = FileCheckpoint(Path(settings.state).absolute() / "spark").known()
+    base = local(settings.events).absolute()
+    found = []
+    for folder, _, names in os.walk(base, followlinks=True):
+        for name in names:
+            place = Path(folder) / name
+            if is_hidden(place.relative_to(base)) or str(place) in known:
+                continue
+            with suppress(FileNotFoundError):
+                about = place.stat()
+                found.append(FoundFile(str(place), about.st_mtime_ns // 1_000_000, about.st_size))
+    return sorted(found, key=lambda file: (file.at, file.path))

@@ -5,38 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import os
 import shutil
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headgate.local.checkpoint import FileCheckpoint, FoundFile
+from headgate.local.checkpoint import FileCheckpoint, FoundFile, new_files
 from headgate.stream.settings import ARCHIVE, DELETE
 from headgate.stream.sources.columns import SCHEMA
-from headgate.tables.places import is_hidden, local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headgate.runtime.state import State
     from headgate.stream.settings import StreamSettings
-
-
-def new_files(settings: StreamSettings) -> list[FoundFile]:
-    """List the files of a stream's folder that belong to no batch yet, the oldest first."""
-    known = FileCheckpoint(Path(settings.state).absolute() / "spark").known()
-    base = local(settings.events).absolute()
-    found = []
-    for folder, _, names in os.walk(base, followlinks=True):
-        for name in names:
-            place = Path(folder) / name
-            if is_hidden(place.relative_to(base)) or str(place) in known:
-                continue
-            with suppress(FileNotFoundError):
-                about = place.stat()
-                found.append(FoundFile(str(place), about.st_mtime_ns // 1_000_000, about.st_size))
-    return sorted(found, key=lambda file: (file.at, file.path))
 
 
 class FileBatches:

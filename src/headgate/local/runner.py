@@ -16,7 +16,6 @@ import pyarrow as pa
 from headgate.core.event import ID
 from headgate.core.machine import memory
 from headgate.local.events import LocalEvents, read_columns, read_documents, read_events
-from headgate.local.past import LocalRecords
 from headgate.local.rows import LocalRows, rows_of
 from headgate.runtime.progress import step
 from headgate.tables.change_set import changing
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
     from headgate.jobs.match import MatchTask
     from headgate.local.match import LocalMatching
+    from headgate.local.past import LocalRecords
     from headgate.runtime.progress import Timing
     from headgate.runtime.targets import Sources, Target
     from headgate.tables.change_set import ChangeSet
@@ -137,6 +137,8 @@ class LocalRunner:
 
     def records(self, path: str, mark: str) -> LocalRecords:
         """Read a table of records."""
+        from headgate.local.past import LocalRecords
+
         return LocalRecords.read(path, mark)
 
     def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> LocalEvents:

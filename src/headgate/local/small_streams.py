@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.local import small
-from headgate.local.checkpoint import Checkpoint
-from headgate.local.files import new_files
+from headgate.local.checkpoint import Checkpoint, new_files
 from headgate.stream.settings import is_broker
 from headgate.stream.sources.registry import source_of
 from headgate.tables.packed import GROWTH, codec_of

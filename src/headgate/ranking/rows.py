@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.live import Names
-from headgate.core.ids import Ids, check_id
+from headgate.core.arguments import check_id
+from headgate.core.ids import Ids
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:

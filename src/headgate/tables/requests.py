@@ -13,7 +13,6 @@ from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place, room_of
 from headgate.core.values import fold
 from headgate.core.versions.locating import located
-from headgate.engine.views import check_views
 from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
 from headgate.rdf.kind import KIND
@@ -201,6 +200,8 @@ def check_plan(
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_here(output)
     content_at(located(snapshot))
+    from headgate.engine.views import check_views
+
     check_views(located(snapshot), carries=carries)
     check_events_for(snapshot, sample, content_type)
     for table in (sites, links):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from headgate.core.likeliest import likeliest
 from headgate.core.rooms import RECORDS
-from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.contents.refusing import made_of, raise_first
-from headgate.core.ids import Ids, check_id
+from headgate.core.arguments import check_id
+from headgate.core.ids import Ids
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph.model import Parts, fixed_score
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS, Parts, fixed_score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 # The overloads of Arrow's functions are about types that are known before; these are not.
 _nulls: Any = pa.nulls
 _compute: Any = pc
-
-NODES, EDGES, SUBSCRIPTIONS = "nodes", "edges", "subscriptions"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.contents.growing import Growing
-from headgate.core.ids import check_id
+from headgate.core.arguments import check_id
 from headgate.core.subscription import SQL, Subscription
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph.changes.copies import Copied, GrowingBits

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.core.arguments import is_id, listed, place_of, source_of, told
-from headgate.core.ids import Ids, check_id
+from headgate.core.arguments import check_id, is_id, listed, place_of, source_of, told
+from headgate.core.ids import Ids
 from headgate.core.ranks import Best, check_k, check_weight
 from headgate.errors import SubscriptionError
 from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, renumbered, take

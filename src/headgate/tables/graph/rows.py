@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.errors import HeadgateError
-from headgate.graph.build.tables import EDGES, NODES, SUBSCRIPTIONS
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
 from headgate.runtime import rows
 from headgate.runtime.rows import FILTER, WEIGHTS
 from headgate.tables.filter_rows import (
