@@ -9,8 +9,9 @@ Rows are compiled twice, which costs less than carrying programs about: they are
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from headgate.core.event import ID
@@ -44,6 +45,8 @@ from headgate.tables.shards.rows import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from headgate.contents.protocol import Contents
     from headgate.jobs.compile import CompileTask
     from headgate.jobs.runner import Rows, Runner, Table
@@ -63,18 +66,15 @@ def compile_shards(runner: Runner, table: Table, contents: Contents, task: Compi
     lines = table.lines(ID, FILTER, even=True)
     with lines.map(survey, SURVEYED).kept() as rows:
         with runner.step("parsing filters") as parsing:
-            bad, good = rows.having(REASON), rows.lacking(REASON)
-            count = good.count()
-            numbered = good.having(NUMBER_ID).count() == count
-            accepted, again = good.firsts(TEXT_ID, *ORDER)
-            repeated = again.count()
-            rejected, count = bad.count() + repeated, count - repeated
-            keyed = good.having(KEYS).count() - (again.having(KEYS).count() if repeated else 0)
-            refuse = partial(refuse_rows, numbered=numbered)
-            refused = bad.sorted(*ORDER)
-            if repeated:
+            every = _counted(rows)
+            numbered = every.numbers == every.good
+            accepted, again = rows.lacking(REASON).firsts(TEXT_ID, *ORDER)
+            repeated = _counted(again)
+            count, keyed = every.good - repeated.good, every.keyed - repeated.keyed
+            refused = rows.having(REASON).sorted(*ORDER)
+            if repeated.good:
                 refused = refused.then(again.sorted(*ORDER))
-            task.refuse(refused.map(refuse, REJECTED))
+            task.refuse(refused.map(partial(refuse_rows, numbered=numbered), REJECTED))
         with (
             runner.step(f"building {sharding.count} shards") as building,
             staging(task.output) as stage,
@@ -94,7 +94,33 @@ def compile_shards(runner: Runner, table: Table, contents: Contents, task: Compi
             ]
             save_built(built, stage, task.output, sharding, contents, ranked=ranked, source=task.source)
     attributes = tuple(sorted({name for row in built for name in row[ATTRIBUTES]}))
-    return ShardResult(count, rejected, attributes, parsing.seconds, building.seconds)
+    return ShardResult(count, every.bad + repeated.good, attributes, parsing.seconds, building.seconds)
+
+
+class _Counts(NamedTuple):
+    """How many rows there are, how many with an id that is a number, and with keys."""
+
+    good: int
+    bad: int
+    numbers: int
+    keyed: int
+
+
+_COUNTS = pa.schema([pa.field(name, pa.int64()) for name in _Counts._fields])
+
+
+def _counted(rows: Rows) -> _Counts:
+    told = rows.select(REASON, NUMBER_ID, KEYS).map(_count, _COUNTS).collect()
+    return _Counts(*(int(np.sum(column.to_numpy())) for column in told.columns))
+
+
+def _count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    counts = np.zeros(len(_COUNTS), np.int64)
+    for batch in batches:
+        good = batch.filter(batch[REASON].is_null())
+        valid = [good.num_rows - good[name].null_count for name in (NUMBER_ID, KEYS)]
+        counts += [good.num_rows, batch.num_rows - good.num_rows, *valid]
+    yield pa.RecordBatch.from_pylist([dict(zip(_COUNTS.names, counts.tolist(), strict=True))], _COUNTS)
 
 
 def _counts(accepted: Rows) -> dict[str, int]:
