@@ -19,7 +19,8 @@ from headgate.records.language.splitting import split
 from headgate.records.programs import families
 from headgate.records.programs.binding import compile_filter, compile_filters
 from headgate.records.programs.families import find_families
-from headgate.records.programs.programs import Programs, in_columns, take
+from headgate.records.programs.programs import Programs, take
+from tests.records.programs import in_columns
 from tests.seeds import examples
 
 if TYPE_CHECKING:

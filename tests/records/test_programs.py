@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from headgate.records.compiling import from_bytes, to_bytes
 from headgate.records.language.parse import parse_filter
 from headgate.records.programs.binding import compile_filter, compile_filters
-from headgate.records.programs.programs import Programs, concatenate, in_columns, take
+from headgate.records.programs.programs import Programs, concatenate, take
 from tests.records.edges import FILTERS
-from tests.records.programs import sound, spelled
+from tests.records.programs import in_columns, sound, spelled
 from tests.records.random_filters import random_filter
 from tests.seeds import examples
 

@@ -21,12 +21,11 @@ from headgate.records.language.rewrite import normalise
 from headgate.records.programs import binding, clauses, shapes, simple_clauses
 from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text
 from headgate.records.programs.program import compile_program
-from headgate.records.programs.programs import in_columns
 from headgate.records.programs.shapes import MAX_TEXT
 from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.records.edges import FILTERS
-from tests.records.programs import sound, spelled
+from tests.records.programs import in_columns, sound, spelled
 from tests.records.random_filters import random_filter
 from tests.records.soup import chained, changed_filter, random_soup
 from tests.seeds import NIGHTLY, examples, share

@@ -9,9 +9,10 @@ from headgate.records.language.parse import parse_filter
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
 from headgate.records.programs.program import compile_program
-from headgate.records.programs.programs import TOP, in_columns
+from headgate.records.programs.programs import TOP
 from headgate.workloads.catalogue import SYNTHETIC, synthetic
 from headgate.workloads.records.specification import texts
+from tests.records.programs import in_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -337,12 +337,18 @@ def compact(moment: Moment[State], weigh: Weigh | None) -> State:
     """
     from headgate.records.index.build import build
     from headgate.records.index.restoring import read_programs
-    from headgate.records.programs.binding import compile_filter
-    from headgate.records.programs.programs import concatenate, in_columns, take
+    from headgate.records.programs.binding import Binder
+    from headgate.records.programs.programs import concatenate, take
 
     state, keep, late = moment
     base = state.base
-    left = read_programs(base.built, keep, lambda f: in_columns([compile_filter(base.filters.text(f))]))
+
+    def again(f: int) -> Programs:
+        binder = Binder()
+        binder.add(base.filters.text(f))
+        return binder.finish()
+
+    left = read_programs(base.built, keep, again)
     programs = concatenate([left, state.tail.programs(late)])
     ids, filters, order = state.merged(keep, late)
     return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)

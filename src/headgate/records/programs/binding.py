@@ -378,21 +378,14 @@ class Binder:
         return found
 
     def _compiled(self, text: str) -> _Group | None:
-        shape = find_shape(text)
-        found = None if shape is None or len(shape.clauses) < 2 else _program(shape)
-        if found is not None:
-            nested = found.tokens[-1] == OR
-            if not nested:
-                return None
-        else:
-            try:
-                normal = normalise(_tree(text, shape))
-                found = compile_program(normal)
-            except FilterError:
-                return None
-            nested = isinstance(normal, Or)
-            if isinstance(normal, And | Constant) or TRUE in found.tokens or FALSE in found.tokens:
-                return None
+        try:
+            normal = normalise(parse_text(text))
+            found = compile_program(normal)
+        except FilterError:
+            return None
+        nested = isinstance(normal, Or)
+        if isinstance(normal, And | Constant) or TRUE in found.tokens or FALSE in found.tokens:
+            return None
         numbers = [self._ledger.leaf(leaf) for leaf in found.leaves]
         tokens = tuple(numbers[token] if token >= 0 else token for token in found.tokens)
         return _Group(tokens, nested, 0 if nested else self._ledger.mergers[tokens[0]])

@@ -63,9 +63,6 @@ class Slot(NamedTuple):
 
 def read_slots(shape: Shape, count: int) -> list[Slot] | None:
     """Tell what the clauses of a family are, given one text and how many numbers it has; None if unknown."""
-    # A name is known when it comes for the second time.
-    for clause in shape.clauses * 2:
-        clauses.model(clause)
     if any(clauses.model(clause) is None for clause in shape.clauses):
         return None
     _, numbers = read_numbers(TextPool.build(shape.clauses))

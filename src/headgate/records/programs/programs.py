@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.records.programs.leaves import TEXT_FACETS, GlobLeaf
+from headgate.records.programs.leaves import TEXT_FACETS
 from headgate.records.programs.tokens import AND, FALSE, OR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
-    from headgate.records.programs.intervals import Cut
-    from headgate.records.programs.leaves import Leaf
-    from headgate.records.programs.tokens import Program
 
 VALUE, ANY, ALL, GLOB, NOT_GLOB = range(5)
 """What a leaf does; the first three are the numbers of `Quantifier`."""
@@ -84,45 +81,6 @@ class Programs(NamedTuple):
         joins = np.isin(self.tokens, [AND, OR])
         height = np.concatenate([[0], np.cumsum(np.where(joins, -1, 1))])
         assert bool((np.diff(height[self.token_start]) == 1).all()), "pushes are one more than joins"
-
-
-class ProgramsBuilder:
-    """Lays programs end to end; equal leaves of one builder are stored once.
-
-    >>> from headgate.records.language.parse import parse_filter
-    >>> from headgate.records.programs.program import compile_program
-    >>> from headgate.records.language.rewrite import normalise
-    >>> builder = ProgramsBuilder()
-    >>> for text in ("a = 'x' AND b > 1", "b > 1"):
-    ...     builder.add(compile_program(normalise(parse_filter(text))))
-    >>> found = builder.finish()
-    >>> found.tokens.tolist(), found.token_start.tolist(), found.attributes
-    ([0, 1, -1, 1], [0, 3, 4], (('a',), ('b',)))
-    """
-
-    def __init__(self) -> None:
-        self.lengths: list[int] = []
-        self.tokens: list[int] = []
-        self.leaves: dict[Leaf, int] = {}
-
-    def add(self, program: Program) -> None:
-        """Append the program of the next filter."""
-        shared = self.leaves
-        numbers = [shared.setdefault(leaf, len(shared)) for leaf in program.leaves]
-        self.tokens.extend(numbers[token] if token >= 0 else token for token in program.tokens)
-        self.lengths.append(len(program.tokens))
-
-    def finish(self) -> Programs:
-        """Return all that was added."""
-        return _columns(list(self.leaves), np.array(self.lengths, np.int64), np.array(self.tokens, np.int32))
-
-
-def in_columns(programs: Iterable[Program]) -> Programs:
-    """Put programs into columns, filter f being the f-th."""
-    builder = ProgramsBuilder()
-    for program in programs:
-        builder.add(program)
-    return builder.finish()
 
 
 def concatenate(parts: Sequence[Programs]) -> Programs:
@@ -247,55 +205,3 @@ def starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     found = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=found[1:])
     return found
-
-
-def _columns(leaves: Sequence[Leaf], lengths: NDArray[np.int64], tokens: NDArray[np.int32]) -> Programs:
-    attributes: dict[Path, int] = {}
-    texts: dict[str, int] = {}
-    kinds, on_null, owners, range_counts, glob_counts = [], [], [], [], []
-    facets: list[int] = []
-    lows: list[int] = []
-    highs: list[int] = []
-    globs: list[int] = []
-    for leaf in leaves:
-        owners.append(attributes.setdefault(leaf.path, len(attributes)))
-        before = len(facets)
-        if isinstance(leaf, GlobLeaf):
-            kinds.append(NOT_GLOB if leaf.negated else GLOB)
-            on_null.append(False)
-            globs.extend(leaf.tokens)
-            glob_counts.append(len(leaf.tokens))
-        else:
-            kinds.append(int(leaf.quantifier))
-            on_null.append(leaf.on_null)
-            glob_counts.append(0)
-            for facet, found in leaf.sets:
-                for low, high in found:
-                    facets.append(facet)
-                    if facet in TEXT_FACETS:
-                        lows.append(_text_cut(low, texts))
-                        highs.append(_text_cut(high, texts))
-                    else:
-                        lows.append(low[0])
-                        highs.append(high[0] - 1)
-        range_counts.append(len(facets) - before)
-    return Programs(
-        token_start=starts(lengths),
-        tokens=tokens,
-        leaf_kind=np.array(kinds, np.uint8),
-        leaf_attribute=np.array(owners, np.int32),
-        leaf_on_null=np.array(on_null, np.uint8),
-        range_start=starts(np.array(range_counts, np.int64)),
-        range_facet=np.array(facets, np.uint8),
-        range_low=np.array(lows, np.int64),
-        range_high=np.array(highs, np.int64),
-        glob_start=starts(np.array(glob_counts, np.int64)),
-        glob_tokens=np.array(globs, np.int16),
-        texts=TextPool.build(texts),
-        attributes=tuple(attributes),
-    )
-
-
-def _text_cut(cut: Cut, texts: dict[str, int]) -> int:
-    top, text, side = cut
-    return TOP if top else 2 * texts.setdefault(text, len(texts)) + side
