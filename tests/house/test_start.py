@@ -352,6 +352,14 @@ def test_every_command_is_found_by_its_name() -> None:
     assert {name: each.callback.__module__ for name, each in cli.commands.items() if each.callback} == homes
 
 
+def test_a_command_that_there_is_not_is_told_with_those_like_it() -> None:
+    ran = run("from headgate.cli import main; main()", "mach")
+    assert (ran.code, ran.errors) == (
+        2,
+        "headgate: No such command 'mach'. Did you mean 'match'? (see headgate --help)\n",
+    )
+
+
 def test_every_command_is_tried() -> None:
     tried = {arguments[0] for arguments, _ in REFUSED.values()}
     # The doctor has no arguments that could be wrong.

@@ -121,8 +121,9 @@ class _Root(_Group):
         return sorted(HOMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in HOMES:
-            import_module(f"headgate.cli.{HOMES[cmd_name]}")
+        # One that there is not may be meant for any: what is suggested is among those that are loaded.
+        for name in [cmd_name] if cmd_name in HOMES else HOMES:
+            import_module(f"headgate.cli.{HOMES[name]}")
         return super().get_command(ctx, cmd_name)
 
 

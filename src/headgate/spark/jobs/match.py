@@ -87,8 +87,10 @@ def matching(session: SparkSession, asked: MatchTask) -> Iterator[SparkMatching]
     """Yield a run of the match job; afterwards what it kept in memory is freed."""
     with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
         run = SparkMatching(session, asked, Path(folder))
-        yield run
-        run.forget()
+        try:
+            yield run
+        finally:
+            run.forget()
 
 
 class SparkMatching:
