@@ -142,6 +142,16 @@ class LocalRows:
             totals.select([column, *(f"{name}_sum" for name in sums)]).rename_columns([column, *sums])
         )
 
+    def coalesced(self, name: str, kind: pa.DataType, *columns: str) -> LocalRows:
+        """Add a column: of each row the first of some others that is not NULL, of a type."""
+
+        def add(batch: pa.RecordBatch) -> pa.RecordBatch:
+            found = _compute.coalesce(*(batch[each].cast(kind) for each in columns))
+            return pa.RecordBatch.from_arrays([*batch.columns, found], schema=schema)
+
+        schema = self.schema.append(pa.field(name, kind))
+        return self._each(add, schema)
+
     def count(self) -> int:
         """Count all rows."""
         return sum(batch.num_rows for part in self.parts() for batch in part)
