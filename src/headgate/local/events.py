@@ -183,8 +183,8 @@ def read_records(path: str, mark: str) -> EventTable[LocalRows]:
         table, refused, id_type = _judged(path, form, (ID,))
         if not table.column_names:
             table = pa.table({ID: pa.array([], pa.string())})
-    given = LINES if form is Format.JSONL else COLUMNS
-    return EventTable(given, rows_of(table), _told(refused), table.num_rows, len(refused), id_type)
+    rows, kept_as = rows_of(table, given=True), LINES if form is Format.JSONL else COLUMNS
+    return EventTable(kept_as, rows, _told(refused), table.num_rows, len(refused), id_type)
 
 
 def _judged(
