@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph
 
-from benchmarks.papers.gtopss import GToPSS
-from benchmarks.papers.matchers import MATCHERS
 from headgate.core.event import N_TRIPLES, Event
 from headgate.core.subscription import SPARQL, Subscription
+from headgate.papers.gtopss import GToPSS
+from headgate.papers.matchers import MATCHERS
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.workloads.rdf.stars import Stars, read_classes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
-    from benchmarks.papers.matchers import Matcher
+    from headgate.papers.matchers import Matcher
     from headgate.rdf.language.model import Graph, Pattern
     from headgate.workloads.rdf.publications import RdfWorkload
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from benchmarks.papers.matchers import MATCHERS
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.papers.matchers import MATCHERS
 from headgate.rdf.language.model import is_variable
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.workloads.records.specification import Operator

@@ -7,9 +7,9 @@ says what it pays for, as decision 29 says.
 from __future__ import annotations
 
 MOST_CODE = {
-    "src": 111_000,
+    "src": 111_500,
     "tests": 66_800,
-    "benchmarks": 8_920,
+    "benchmarks": 8_400,
 }
 SLACK = 0.01
 """A limit stands above the count by no more than this part of it."""

@@ -12,10 +12,10 @@ from headgate.rdf.language.model import (
     BELOW_PROPERTY,
     ISA,
     PLAIN,
+    SPARQL,
     SUBCLASS,
     SUBPROPERTY,
     TYPE,
-    Options,
     is_iri,
     is_variable,
     nodes,
@@ -25,14 +25,11 @@ from headgate.rdf.taxonomy.entailing import entailed, own_order
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from headgate.rdf.language.model import Edge, Graph, Pattern, Term
+    from headgate.rdf.language.model import Edge, Graph, Options, Pattern, Term
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
     Statement: TypeAlias = tuple[Term, Term, Term]
     Binding: TypeAlias = dict[Term, Term]
-
-
-SPARQL = Options()
 
 
 class World:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.papers import gtopss, ops
-from benchmarks.papers.gtopss import GToPSS, join
-from benchmarks.papers.matchers import MATCHERS
 from headgate.errors import SubscriptionError
+from headgate.papers import gtopss, ops
+from headgate.papers.gtopss import GToPSS, join
+from headgate.papers.matchers import MATCHERS
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.model import (
     ISA,
@@ -35,7 +35,7 @@ from tests.seeds import seeds, share
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from benchmarks.papers.gtopss import Label
+    from headgate.papers.gtopss import Label
     from headgate.rdf.language.model import Graph, Term
 
 NAMES = sorted(MATCHERS)

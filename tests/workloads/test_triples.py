@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.papers.matchers import MATCHERS
 from benchmarks.workload_statistics import measure_rdf
 from headgate.errors import HeadgateError
+from headgate.papers.matchers import MATCHERS
 from headgate.rdf.events.reading import read_graph
 from headgate.rdf.language.model import ISA, RDFS, SUBCLASS, TYPE, Pattern, is_iri, is_literal, is_variable
 from headgate.rdf.language.parse import parse_filter

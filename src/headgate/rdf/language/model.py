@@ -179,6 +179,10 @@ class Options:
     unindexed: int = 0
 
 
+SPARQL = Options()
+"""The standard, without departures."""
+
+
 STRING = f"{XSD}string"
 LANG_STRING = f"{RDF}langString"
 

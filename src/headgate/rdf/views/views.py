@@ -19,7 +19,7 @@ from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.index.bindings import search
 from headgate.rdf.language.evaluate import holds
-from headgate.rdf.language.model import PATHS, Options, Pattern, is_variable
+from headgate.rdf.language.model import PATHS, SPARQL, Pattern, is_variable
 from headgate.rdf.language.printing import print_edge, print_expression, print_term
 from headgate.rdf.language.rewrite import drop_repeated, split_filters, substitute
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.rdf.language.model import Edge, Expression, Term
-
-
-_SPARQL = Options()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ class Rewriting:
 
     def _holds(self, names: tuple[Term, ...], row: tuple[Term, ...]) -> bool:
         binding: Mapping[Term, Term] = dict(zip(names, row, strict=True)) if self.filters else {}
-        return all(holds(each, binding, _SPARQL) for each in self.filters)
+        return all(holds(each, binding, SPARQL) for each in self.filters)
 
     def lines(self) -> list[str]:
         """Say it in words."""
@@ -206,7 +203,7 @@ class RdfViews(ArrayViews):
     def result(self, view: int, event: Event) -> Solutions:
         """Compute the bindings that a view has in an event."""
         pattern = self.patterns[view]
-        found = search(pattern, Facts(graph_of(event), self.taxonomy), _SPARQL, pattern.variables, _ALL)
+        found = search(pattern, Facts(graph_of(event), self.taxonomy), SPARQL, pattern.variables, _ALL)
         names = tuple(sorted(pattern.variables))
         return Solutions(names, frozenset(tuple([each[name] for name in names]) for each in found))
 
@@ -296,7 +293,7 @@ class RdfViews(ArrayViews):
 
 def _plain(pattern: Pattern) -> Pattern:
     """Write each edge and each conjunct of the filters once."""
-    found = drop_repeated(split_filters(pattern, _SPARQL), _SPARQL)
+    found = drop_repeated(split_filters(pattern, SPARQL), SPARQL)
     return replace(found, filters=tuple(dict.fromkeys(found.filters)))
 
 

@@ -18,15 +18,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from benchmarks.papers.published import Lineage, PublishedGraph, demand
 from headgate.errors import SubscriptionError
-from headgate.rdf.language.model import is_variable
-from tests.rdf.reference import SPARQL
+from headgate.papers.published import Lineage, PublishedGraph, demand
+from headgate.rdf.language.model import SPARQL, is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from benchmarks.papers.published import Demand
+    from headgate.papers.published import Demand
     from headgate.rdf.language.model import Edge, Graph, Options, Pattern, Term
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 

@@ -35,15 +35,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from benchmarks.papers.published import Lineage, PublishedGraph, demand
 from headgate.errors import SubscriptionError
-from headgate.rdf.language.model import ISA, is_variable
-from tests.rdf.reference import SPARQL
+from headgate.papers.published import Lineage, PublishedGraph, demand
+from headgate.rdf.language.model import ISA, SPARQL, is_variable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from benchmarks.papers.published import Demand
+    from headgate.papers.published import Demand
     from headgate.rdf.language.model import Graph, Options, Pattern, Term
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 

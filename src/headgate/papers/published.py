@@ -18,7 +18,6 @@ from headgate.rdf.language.model import (
     nodes,
 )
 from headgate.rdf.taxonomy.entailing import own_order
-from tests.rdf.reference import image
 
 if TYPE_CHECKING:
     from headgate.rdf.language.model import Edge, Expression, Graph, Options, Pattern, Term
@@ -55,6 +54,11 @@ class Demand(NamedTuple):
             for edge in plain
         }
         return len(places) == len(self.apart) and len(triples) == len(plain)
+
+
+def image(term: Term, binding: dict[Term, Term]) -> Term:
+    """Return what a term of a filter stands for."""
+    return binding[term] if is_variable(term) else term
 
 
 def demand(pattern: Pattern, options: Options, *, types_bind: bool = False) -> Demand:
