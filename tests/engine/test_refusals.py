@@ -126,6 +126,31 @@ def test_all_that_are_refused_are_found_together(kind: str, monkeypatch: pytest.
         assert built(kind, [*weighed, worse], on_error="collect").ids == []
 
 
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "graph" in kind])
+def test_what_fits_into_no_table_is_told_by_itself(kind: str) -> None:
+    """A node of a type that no node has, or text that is not UTF-8, leaves the others as they are."""
+    odd: list[tuple[dict[str, Any], str]] = [
+        ({"node": True}, "node True is not usable: give text or a whole number"),
+        ({"node": 2.5}, "node 2.5 is not usable: give text or a whole number"),
+        ({"node": 3}, "there is no node 3"),
+        ({"node": "\ud800"}, "there is no node '\\ud800'"),
+        (
+            {"filter": "a = '\ud800'"},
+            "the filter holds a lone surrogate, which UTF-8 cannot carry, at character 6: a = '⟪ '",
+        ),
+    ]
+    rows: list[dict[str, Any]] = [{"id": f"s{n}", "filter": "a = 1", **row} for n, (row, _) in enumerate(odd)]
+    wanted = [f"subscription 's{n}': {reason}" for n, (_, reason) in enumerate(odd)]
+    engine = built(kind, [*rows, {"id": "good", "filter": "a = 1"}], on_error="collect")
+    assert (engine.ids, [each.reason for each in engine.refused]) == (["good"], wanted)
+    with pytest.raises(GraphError) as caught:
+        built(kind, rows)
+    assert str(caught.value) == wanted[0]
+    with pytest.raises(GraphError) as later:
+        engine.subscribe(rows[0])
+    assert str(later.value) == wanted[0]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rest_is_subscribed(kind: str) -> None:
     engine = built(kind, [{"id": "s0", "filter": "age > 30"}], on_error="collect")

@@ -15,6 +15,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from click import Group
 
 from headgate import cli as commands
 from headgate.cli import cli
@@ -350,6 +351,31 @@ def test_every_command_is_found_by_its_name() -> None:
         import_module(f"{commands.__name__}.{module.name}")
     homes = {name: f"{commands.__name__}.{home}" for name, home in HOMES.items()}
     assert {name: each.callback.__module__ for name, each in cli.commands.items() if each.callback} == homes
+
+
+GROUP = """
+import json, sys
+from click import Context
+from headgate.cli import cli
+print(json.dumps(sorted(cli.get_command(Context(cli), sys.argv[1]).commands)))
+"""
+
+
+@pytest.mark.parametrize("name", ["generate", "network", "report", "service", "snapshot", "subscriptions"])
+def test_a_group_that_is_found_by_its_name_has_all_its_commands(name: str) -> None:
+    for module in iter_modules(commands.__path__):
+        import_module(f"{commands.__name__}.{module.name}")
+    group = cli.commands[name]
+    assert isinstance(group, Group)
+    assert json.loads(run(GROUP, name).output) == sorted(group.commands)
+
+
+def test_a_command_that_there_is_not_is_told_with_those_like_it() -> None:
+    ran = run("from headgate.cli import main; main()", "mach")
+    assert (ran.code, ran.errors) == (
+        2,
+        "headgate: No such command 'mach'. Did you mean 'match'? (see headgate --help)\n",
+    )
 
 
 def test_every_command_is_tried() -> None:

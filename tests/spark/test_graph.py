@@ -284,7 +284,7 @@ def test_refused_rows_of_all_tables_say_why(here: Here) -> None:
         (
             "subscriptions",
             "odd",
-            "not a Boolean expression of the filter language, at character 6: age >⟪< 1",
+            "a value or a condition is missing before this, at character 6: age >⟪< 1",
         ),
         *(("subscriptions", None, reason) for reason in unread),
     ]

@@ -209,7 +209,7 @@ def test_ids_in_csv_are_read_as_they_are(
     table = put(tmp_path / "events.csv", "id,a\n" + "".join(f"{one},1\n" for one in ids))
     judged = judge(spark, table, Format.CSV)
     assert judged.id_type == ("long" if isinstance(found[0], int) else "string")
-    assert [row["id"] for row in judged.events.collect()] == found
+    assert [row["id"] for row in judged.rows.frame.collect()] == found
 
 
 def test_lines_that_are_no_events_are_refused_with_the_reason(tmp_path: Path) -> None:
@@ -451,7 +451,7 @@ def test_footers_of_parquet_are_asked_for_ids(
         events = put_files(tmp_path / folder, statistics=statistics, missing=missing)
         judged = judge(spark, events, Format.PARQUET)
         assert (judged.count, judged.rejected) == (count, len(refused))
-        assert [row["row"] for row in judged.refused.collect()] == refused
+        assert [row["row"] for row in judged.refused.frame.collect()] == refused
 
 
 @pytest.mark.parametrize(("statistics", "folder"), FOOTERS)
@@ -471,7 +471,7 @@ def test_parquet_without_statistics_of_the_ids_is_counted(spark: SparkSession, t
     pq.write_table(table, tmp_path / "events.parquet", write_statistics=["a"])
     judged = judge(spark, str(tmp_path / "events.parquet"), Format.PARQUET)
     assert (judged.count, judged.rejected) == (1, 1)
-    assert [row["id"] for row in judged.events.where("a = 1").collect()] == ["x"]
+    assert [row["id"] for row in judged.rows.frame.where("a = 1").collect()] == ["x"]
 
 
 @pytest.mark.parametrize("codec", CODECS)

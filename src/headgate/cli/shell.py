@@ -94,6 +94,8 @@ HOMES = {
     "warm": "machine",
 }
 """The module of each command, which is loaded when the command is asked for."""
+ADDING = {"report": "networking", "subscriptions": "publishing"}
+"""Modules that have more commands for a group of another."""
 
 
 class _Interrupted(click.ClickException):
@@ -121,8 +123,11 @@ class _Root(_Group):
         return sorted(HOMES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in HOMES:
-            import_module(f"headgate.cli.{HOMES[cmd_name]}")
+        # One that there is not may be meant for any: what is suggested is among those that are loaded.
+        for name in [cmd_name] if cmd_name in HOMES else HOMES:
+            import_module(f"headgate.cli.{HOMES[name]}")
+            if name in ADDING:
+                import_module(f"headgate.cli.{ADDING[name]}")
         return super().get_command(ctx, cmd_name)
 
 

@@ -66,7 +66,9 @@ def check_node(subscription: Subscription, *, routed: bool) -> None:
     """Refuse a node that is none, or where there is no graph."""
     node = subscription.node
     if node is not None and (isinstance(node, bool) or not isinstance(node, str | int)):
-        raise GraphError(f"node {node!r} is not usable: give text or a whole number")
+        raise GraphError(
+            f"subscription {subscription.id!r}: node {node!r} is not usable: give text or a whole number"
+        )
     if node is not None and not routed:
         raise GraphError(
             f"subscription {subscription.id!r} is attached to node {node!r}, and there is no graph: "

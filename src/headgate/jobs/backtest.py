@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from headgate.backtest.one_filter import (
     SAMPLE,
@@ -28,6 +28,7 @@ from headgate.backtest.one_filter import (
 from headgate.contents.registry import DEFAULT, content_of, kind_of
 from headgate.core.event import ID, Event
 from headgate.core.values import fold
+from headgate.jobs.events import read_documents
 from headgate.jobs.runner import job
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import predicates
@@ -40,25 +41,6 @@ from headgate.tables.requests import check_backtest
 if TYPE_CHECKING:
     from headgate.contents.kind import FilterSettings
     from headgate.jobs.runner import Rows, Runner
-
-
-class Records(Protocol):
-    """Records of a table that were judged."""
-
-    @property
-    def count(self) -> int:
-        """Count them."""
-
-    @property
-    def rejected(self) -> int:
-        """Count the rows that are none."""
-
-    @property
-    def rows(self) -> Rows:
-        """Return lines of JSON as the column `value`, bad ones perhaps among them; else all columns."""
-
-    def forget(self) -> None:
-        """Free what was kept in memory; the job is done."""
 
 
 @job
@@ -142,7 +124,7 @@ def _documents(
     pattern.indexed()
     check_backtest(events, output, pattern.content, content_type)
     with runner.step("backtesting") as timing, ExitStack() as held:
-        given = runner.documents(events, pattern.content, content_type, keep=output is not None)
+        given = read_documents(runner, events, pattern.content, content_type, keep=output is not None)
         held.callback(given.forget)
         # Kept, because it is asked three times.
         kept = given.rows.filtered(partial(keep_documents, pattern=pattern)).kept()

@@ -27,12 +27,12 @@ from headgate.tables.requests import check_match
 from headgate.tables.results import MatchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from headgate.contents.kind import Feeds
     from headgate.core.ids import Ids
     from headgate.core.omission import Omission
-    from headgate.jobs.runner import Runner
+    from headgate.jobs.events import EventTable
+    from headgate.jobs.runner import Rows, Runner
     from headgate.runtime.questions import Top
     from headgate.runtime.targets import Target
     from headgate.tables.frames.report import Report
@@ -59,17 +59,6 @@ class FoundMatches(NamedTuple):
     reports: list[Report]
 
 
-class EventsRead(Protocol):
-    """What is known of a table of events beside its rows."""
-
-    @property
-    def unknown(self) -> tuple[str, ...]: ...
-    @property
-    def meant(self) -> Mapping[str, str]: ...
-    @property
-    def feeds(self) -> Feeds | None: ...
-
-
 class Matching(Protocol):
     """What a runner does of this job in its own way: it reads events, and writes what becomes of them."""
 
@@ -80,7 +69,7 @@ class Matching(Protocol):
         """Match the events, and write the matches."""
 
     @property
-    def given(self) -> EventsRead | None:
+    def given(self) -> EventTable[Rows] | None:
         """Return what is known of the events; None if they were read and matched in one pass."""
 
     def write_tuples(self, output: str) -> None:

@@ -17,6 +17,7 @@ from headgate.contents.registry import content_at, kind_of
 from headgate.core.event import ID
 from headgate.core.snapshot import digest_of
 from headgate.core.versions.locating import locate, located
+from headgate.jobs.events import read_documents
 from headgate.jobs.plan_graphs import embedding_graph, find_rewritings, joined_rewritings
 from headgate.jobs.runner import job
 from headgate.plan.graphs.cycles import without_cycles
@@ -73,7 +74,7 @@ def estimate(
     with runner.step("estimating from the sample"), ExitStack() as held:
         documents = None
         if kind_of(content).documents:
-            documents = runner.documents(sample, content, content_type, keep=False)
+            documents = read_documents(runner, sample, content, content_type)
             held.callback(documents.forget)
             read = documents.rows.map(partial(work, read=partial(read_parsed, content=content)), FOUND)
         else:

@@ -16,8 +16,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from headgate.contents.kind import Kind
     from headgate.core.values import Path
-    from headgate.jobs.backtest import Records
     from headgate.jobs.events import EventTable
     from headgate.jobs.match import Matching, MatchTask
     from headgate.records.language.model import Expression
@@ -89,6 +89,9 @@ class Rows(Protocol):
 
     def summed(self, column: str, *sums: str) -> Rows:
         """Sum up columns of the rows of each value. Shuffles sums."""
+
+    def coalesced(self, name: str, kind: pa.DataType, *columns: str) -> Self:
+        """Add a column: of each row the first of some others that is not NULL, of a type. No shuffle."""
 
     def count(self) -> int:
         """Count all rows."""
@@ -187,15 +190,15 @@ class Runner(Protocol):
     def matching(self, asked: MatchTask) -> AbstractContextManager[Matching]:
         """Yield what the match job does here."""
 
-    def records(self, path: str, mark: str) -> Records:
+    def records(self, path: str, mark: str) -> EventTable[Rows]:
         """Judge a table of records, with all that they have; `mark` says what names mean."""
 
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> EventTable:
-        """Read a table or a folder of documents; `keep` keeps them as they came, too."""
+    def documents(self, path: str, kind: Kind, form: Format | None) -> Rows:
+        """Return documents as they came: rows of a table as one JSON object each, or files if it is None."""
 
     def past(
         self, path: str, target: Target, sources: Sources | None, content_type: str | None
-    ) -> EventTable:
+    ) -> EventTable[Rows]:
         """Judge a table of events, or a folder of documents, as the content of filters wants it."""
 
 

@@ -213,7 +213,7 @@ class Differences:
 # What it costs
 
 
-def _sampled(runner: Runner, path: str, given: EventTable, task: FrameTask) -> list[Event]:
+def _sampled(runner: Runner, path: str, given: EventTable[Rows], task: FrameTask) -> list[Event]:
     """Read the first events of a table; all that filters may look at, not only what the changed ones do."""
     if given.form == PARSED_BEFORE:
         read = given.rows.head(SAMPLE).combine_chunks().to_batches()

@@ -11,47 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headgate.contents.kind import Feeds
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, column_of
+from headgate.core.event import DATA, ID, SOURCE, Event, column_of
 from headgate.core.id_types import are_whole
 from headgate.core.values import dotted, fold, top_names
 from headgate.errors import EventError, TableError
-from headgate.jobs.events import EventTable
+from headgate.jobs.events import EventTable, read_documents
 from headgate.local.rows import LocalRows, rows_of
 from headgate.runtime.rows import NOT_UTF8, why_broken
 from headgate.tables.comparing import attribute_fields, attribute_paths, check_types
-from headgate.tables.document_rows import (
-    CONTENT,
-    FEEDS,
-    LENGTH,
-    LENIENT,
-    NOTES,
-    PATH,
-    READ,
-    TALLY,
-    WHOLE_TEXTS,
-    ReadSettings,
-)
-from headgate.tables.document_rows import (
-    read_documents as read_files,
-)
-from headgate.tables.document_rows import read_rows as read_document_rows
+from headgate.tables.document_rows import CONTENT, LENGTH, PATH
 from headgate.tables.event_rows import (
     COLUMNS,
     LINES,
     MISFIT,
     NO_ID,
-    NUMBERS,
     PACKED,
-    PARSED,
     PARSED_BEFORE,
     REASON,
     ROW,
-    TEXTS,
     read_event,
     read_row,
 )
+from headgate.tables.event_rows import read_events as read_parsed
 from headgate.tables.frames.reading import Reading, read_frame
 from headgate.tables.lines import (
     VALUE,
@@ -62,16 +44,17 @@ from headgate.tables.lines import (
     read_lines,
     read_parquet,
 )
-from headgate.tables.places import Format, UnsureError, as_spark, base_of, check_input, table_files
-from headgate.tables.requests import are_documents, check_events, check_type
+from headgate.tables.places import Format, UnsureError, as_spark, check_input, table_files
+from headgate.tables.requests import are_documents, check_events
 from headgate.tables.results import meant_by
 from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from headgate.contents.kind import Kind
+    from headgate.local.runner import LocalRunner
     from headgate.runtime.targets import Sources, Target
     from headgate.tables.frames.reading import Given
 
@@ -79,7 +62,7 @@ Refused = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class LocalEvents(EventTable):
+class LocalEvents(EventTable[LocalRows]):
     """The events of a table that were read."""
 
     read: Sequence[Given] = ()
@@ -95,24 +78,26 @@ class LocalEvents(EventTable):
         **more: Any,
     ) -> LocalEvents:
         """Put together what is known."""
-        rows, reasons = zip(*refused, strict=True) if refused else ((), ())
-        told = pa.table([pa.array(each, pa.string()) for each in (rows, reasons)], names=[ROW, REASON])
         given = LocalRows(batches[0].schema if batches else pa.schema([]), lambda: [batches])
         count = sum(len(each.events) for each in read)
-        return cls(form, given, rows_of(told), count, len(refused), id_type, read=read, **more)
+        return cls(form, given, _told(refused), count, len(refused), id_type, read=read, **more)
+
+
+def _told(refused: Refused) -> LocalRows:
+    rows, reasons = zip(*refused, strict=True) if refused else ((), ())
+    return rows_of(pa.table([pa.array(each, pa.string()) for each in (rows, reasons)], names=[ROW, REASON]))
 
 
 def first_events(
-    path: str, content: str, content_type: str | None, most: int, mark: str = ""
+    runner: LocalRunner, path: str, content: str, content_type: str | None, most: int, mark: str = ""
 ) -> tuple[list[Event], int]:
     """Read the first events of a table, or documents, as Python values; and count what is none of them."""
     kind = kind_of(content)
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
     if are_documents(kind, form, partial(column_names, path)):
-        table = read_documents(path, content, content_type, None)
-        groups: list[Any] = [each.events for each in table.read]
-        events: list[Event] = [event for group in groups for event in group]
-        return events[:most], table.rejected
+        table = read_documents(runner, path, content, content_type)
+        batches = table.rows.head(most).to_batches()
+        return [event for batch in batches for event in read_parsed(batch, content)], table.rejected
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         read = [read_event(line, mark) for line in json_lines_of(path)[:most]]
@@ -137,12 +122,17 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=table.column_names)
 
 
-def read_events(path: str, target: Target, sources: Sources | None, content_type: str | None) -> LocalEvents:
+def read_events(
+    runner: LocalRunner, path: str, target: Target, sources: Sources | None, content_type: str | None
+) -> LocalEvents:
     """Read a table of events, or a folder of documents, as the content of the filters wants it."""
     kind = kind_of(target.content)
     form = check_events(path, kind, content_type) if kind.documents else check_input(path)
     if are_documents(kind, form, partial(column_names, path)):
-        return read_documents(path, target.content, content_type, sources)
+        found = read_documents(runner, path, target.content, content_type, sources)
+        batches = found.rows.collect().to_batches()
+        read = list(read_frame(batches, Reading(PARSED_BEFORE, target.content)))
+        return LocalEvents(**{**vars(found), "read": read})
     assert form is not None, "only documents come in files of their own"
     if form is Format.JSONL:
         reading = Reading(LINES, target.content, sources=sources, mark=target.mark)
@@ -155,14 +145,10 @@ def read_events(path: str, target: Target, sources: Sources | None, content_type
 
 def _of_columns(path: str, form: Format, target: Target, sources: Sources | None) -> LocalEvents:
     wanted = (ID,) if sources is None else (ID, SOURCE)
-    table, broken = _columns(path, form, wanted)
-    refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
-    if not table.column_names:
-        return LocalEvents.of(COLUMNS, [], [], refused, "string")
-    check_columns(table.column_names, path, *wanted)
     needed = {name for attribute in target.attributes for name in top_names(attribute)} | set(wanted)
-    table = _of_texts(table, needed, refused)
-    table, id_type = _with_ids(table, path, form, refused)
+    table, refused, id_type = _judged(path, form, wanted, needed)
+    if not table.column_names:
+        return LocalEvents.of(COLUMNS, [], [], refused, id_type)
     if sources is not None:
         table = _from_nodes(table, path, sources, refused)
     unknown = _check_types(table.schema, path, target)
@@ -182,16 +168,39 @@ def read_columns(path: str) -> pa.Table:
     return split(_columns(path, check_input(path), (ID,))[0])[0]
 
 
-def record_columns(path: str, form: Format) -> tuple[pa.Table, int]:
-    """Read the records of a table of columns with all of them, and count the rows that are none."""
-    table, broken = _columns(path, form, (ID,))
-    if not table.column_names:
-        return pa.table({ID: pa.array([], pa.string())}), 0
-    check_columns(table.column_names, path, ID)
+def read_records(path: str, mark: str) -> EventTable[LocalRows]:
+    """Read the records of a table, with all that they have; `mark` says what names mean."""
+    form = check_input(path)
+    if form is Format.JSONL:
+        read = [(line, read_event(line, mark)) for line in json_lines_of(path)]
+        events = [(line, event) for line, event in read if isinstance(event, Event)]
+        refused = [
+            (line.decode(errors="replace"), str(why)) for line, why in read if isinstance(why, EventError)
+        ]
+        id_type = "string" if any(isinstance(event.id, str) for _, event in events) else "long"
+        table = pa.table({VALUE: pa.array([line for line, _ in events], pa.binary())})
+    else:
+        table, refused, id_type = _judged(path, form, (ID,))
+        if not table.column_names:
+            table = pa.table({ID: pa.array([], pa.string())})
+    rows, kept_as = rows_of(table, given=True), LINES if form is Format.JSONL else COLUMNS
+    return EventTable(kept_as, rows, _told(refused), table.num_rows, len(refused), id_type)
+
+
+def _judged(
+    path: str, form: Format, wanted: tuple[str, ...], looked_at: Collection[str] | None = None
+) -> tuple[pa.Table, Refused, str]:
+    """Tell events in columns from rows that are none; texts are looked at in some of the columns, or all."""
+    table, broken = _columns(path, form, wanted)
     refused: Refused = [(line, why_broken(line, MISFIT)) for line in broken]
-    table = _of_texts(table, {*map(fold, table.column_names)}, refused)
-    table, _ = _with_ids(table, path, form, refused)
-    return table, len(refused)
+    if not table.column_names:
+        return table, refused, "string"
+    check_columns(table.column_names, path, *wanted)
+    if looked_at is None:
+        looked_at = {*map(fold, table.column_names)}
+    table = _of_texts(table, looked_at, refused)
+    table, id_type = _with_ids(table, path, form, refused)
+    return table, refused, id_type
 
 
 def _columns(path: str, form: Format, texts: tuple[str, ...]) -> tuple[pa.Table, list[str]]:
@@ -281,47 +290,15 @@ def _usual(kind: pa.DataType) -> bool:
     return pa.types.is_float32(kind) or (is_plain(kind) and not isinstance(kind, pa.MapType))
 
 
-def read_documents(
-    path: str, content: str, content_type: str | None, sources: Sources | None, *, keep: bool = False
-) -> LocalEvents:
-    """Read documents, in rows or in files; `keep` keeps the documents beside what was read of them."""
-    kind = kind_of(content)
-    form = check_events(path, kind, content_type)
-    folder = f"{as_spark(base_of(path))}/"
-    written = check_type(content_type, kind)
-    records = kind.rows and form is not Format.CSV
-    reading = ReadSettings(content, written, sources, keep=keep, folder=folder, records=records)
+_FILES: dict[str, pa.DataType] = {PATH: pa.string(), LENGTH: pa.int64(), CONTENT: pa.binary()}
+FILES = pa.schema(_FILES)
+
+
+def documents(runner: LocalRunner, path: str, kind: Kind, form: Format | None) -> LocalRows:
+    """Read documents as they came."""
     if form is None:
-        read = list(read_files(file_rows(table_files(path), kind), reading))
-    else:
-        read = list(read_document_rows(read_lines(path, ID, "data"), reading))
-    read = read or [pa.RecordBatch.from_pylist([], READ)]
-    tally = dict.fromkeys(TALLY, 0)
-    refused: Refused = []
-    for batch in read:
-        for name in TALLY:
-            tally[name] += sum(each or 0 for each in batch[name].to_pylist())
-        pairs = zip(batch[ROW].to_pylist(), batch[REASON].to_pylist(), strict=True)
-        refused += [(row or "", reason) for row, reason in pairs if reason is not None]
-    whole = form is Format.CSV and tally[WHOLE_TEXTS] == tally[TEXTS]
-    id_type = "long" if whole or not tally[TEXTS] else "string"
-    events = tuple(parsed_events(batch, pa.int64() if id_type == "long" else pa.string()) for batch in read)
-    feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
-    found = list(read_frame(events, Reading(PARSED_BEFORE, content)))
-    assert sum(len(each.events) for each in found) == tally[NUMBERS] + tally[TEXTS]
-    told = feeds if feeds.feeds else None
-    return LocalEvents.of(PARSED_BEFORE, events, found, refused, id_type, feeds=told)
-
-
-def parsed_events(batch: pa.RecordBatch, kind: pa.DataType) -> pa.RecordBatch:
-    """Take the events of what was read, with ids of one type."""
-    kept = batch.filter(batch[PARSED].is_valid())
-    pairs = zip(kept["id_text"].to_pylist(), kept["id_number"].to_pylist(), strict=True)
-    read: Callable[[Any], Any] = int if pa.types.is_integer(kind) else str
-    ids = pa.array([read(number if text is None else text) for text, number in pairs], kind)
-    names = ("source_number", "source_text", PARSED, CONTENT_TYPE, DATA)
-    columns: list[Any] = [ids, *(kept.column(name) for name in names)]
-    return pa.RecordBatch.from_arrays(columns, names=[ID, *names])
+        return LocalRows(FILES, lambda: [file_rows(table_files(path), kind)])
+    return runner.table(path).lines(ID, DATA)
 
 
 def file_rows(files: Iterable[Path], kind: Kind) -> Iterator[pa.RecordBatch]:
@@ -329,9 +306,5 @@ def file_rows(files: Iterable[Path], kind: Kind) -> Iterator[pa.RecordBatch]:
     for file in files:
         size = file.stat().st_size
         content = file.read_bytes() if 0 < size <= kind.most else None
-        columns: list[Any] = [
-            pa.array([as_spark(file)]),
-            pa.array([size], pa.int64()),
-            pa.array([content], pa.binary()),
-        ]
-        yield pa.RecordBatch.from_arrays(columns, names=[PATH, LENGTH, CONTENT])
+        row = {PATH: as_spark(file), LENGTH: size, CONTENT: content}
+        yield pa.RecordBatch.from_pylist([row], FILES)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.jobs.match import MatchTask
     from headgate.local.events import LocalEvents
+    from headgate.local.runner import LocalRunner
     from headgate.runtime.targets import Group, Target
 
 
@@ -37,15 +38,16 @@ def whole(target: Target, memory: int) -> Group:
 class LocalMatching:
     """One run."""
 
+    runner: LocalRunner
     asked: MatchTask
     group: Group
-    memory: int
     given: LocalEvents = field(init=False)
 
     def read(self, events: str) -> None:
         """Read a table of events."""
         target = self.asked.target
-        self.given = read_events(events, target, target.sources(self.memory), self.asked.content_type)
+        sources = target.sources(self.runner.memory)
+        self.given = read_events(self.runner, events, target, sources, self.asked.content_type)
 
     def match(self, output: str) -> FoundMatches:
         """Match them, and write the matches."""

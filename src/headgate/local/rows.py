@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ class LocalRows:
 
     schema: pa.Schema
     parts: Callable[[], Iterable[Batches]]
+    given: bool = False
+    """Whether the columns are those of somebody's records, and may be of any type."""
 
     def map(self, work: Work, schema: pa.Schema, *, numbered: bool = False) -> LocalRows:
         """Go through each part."""
@@ -51,20 +53,20 @@ class LocalRows:
 
     def filtered(self, work: Work) -> LocalRows:
         """Leave out some rows of each part."""
-        return self.map(work, self.schema)
+        return replace(self, parts=self.map(work, self.schema).parts)
 
     def parsed(self, title: str) -> LocalRows:
         """Return lines of JSON as columns, with the types that Spark infers."""
         given: list[Any] = self.collect()[VALUE].to_pylist()
         table = columns_of([read_object(line) for line in given], title)
         # Without any there is nothing to infer from.
-        return rows_of(table if table.column_names else pa.table({ID: pa.array([], pa.string())}))
+        return rows_of(table if table.column_names else pa.table({ID: pa.array([], pa.string())}), given=True)
 
     def where(self, sql: str, tree: Expression, title: str) -> LocalRows:
         """Return the rows for which a filter holds; what Spark may see otherwise is left to it."""
         from headgate.local.records import where
 
-        return rows_of(where(self.collect(), sql, tree, title))
+        return rows_of(where(self.collect(), sql, tree, title), given=self.given)
 
     @property
     def names(self) -> list[str]:
@@ -142,6 +144,16 @@ class LocalRows:
             totals.select([column, *(f"{name}_sum" for name in sums)]).rename_columns([column, *sums])
         )
 
+    def coalesced(self, name: str, kind: pa.DataType, *columns: str) -> LocalRows:
+        """Add a column: of each row the first of some others that is not NULL, of a type."""
+
+        def add(batch: pa.RecordBatch) -> pa.RecordBatch:
+            found = _compute.coalesce(*(batch[each].cast(kind) for each in columns))
+            return pa.RecordBatch.from_arrays([*batch.columns, found], schema=schema)
+
+        schema = self.schema.append(pa.field(name, kind))
+        return self._each(add, schema)
+
     def count(self) -> int:
         """Count all rows."""
         return sum(batch.num_rows for part in self.parts() for batch in part)
@@ -165,11 +177,12 @@ class LocalRows:
     def kept(self) -> Iterator[LocalRows]:
         """Compute them once."""
         parts = [list(part) for part in self.parts()]
-        yield LocalRows(self.schema, lambda: parts)
+        yield replace(self, parts=lambda: parts)
 
     def write(self, path: str) -> None:
         """Write a table."""
-        _check_writable(self.schema, path)
+        if self.given:
+            _check_writable(self.schema, path)
         with writing(path, self.schema) as write:
             for part in self.parts():
                 for batch in part:
@@ -186,8 +199,8 @@ def _check_writable(schema: pa.Schema, path: str) -> None:
             raise UnsureError(f"{path}: column {field.name} is {kind}")
 
 
-def rows_of(table: pa.Table) -> LocalRows:
-    return LocalRows(table.schema, lambda: [_batches(table)])
+def rows_of(table: pa.Table, *, given: bool = False) -> LocalRows:
+    return LocalRows(table.schema, lambda: [_batches(table)], given)
 
 
 def _batches(table: pa.Table) -> list[pa.RecordBatch]:

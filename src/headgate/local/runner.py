@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headgate.core.event import ID
 from headgate.core.machine import memory
-from headgate.local.events import LocalEvents, read_columns, read_documents, read_events
+from headgate.local.events import documents, read_columns, read_events, read_records
 from headgate.local.rows import LocalRows, rows_of
 from headgate.runtime.progress import step
 from headgate.tables.change_set import changing
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from headgate.contents.kind import Kind
+    from headgate.jobs.events import EventTable
     from headgate.jobs.match import MatchTask
+    from headgate.local.events import LocalEvents
     from headgate.local.match import LocalMatching
-    from headgate.local.past import LocalRecords
     from headgate.runtime.progress import Timing
     from headgate.runtime.targets import Sources, Target
     from headgate.tables.change_set import ChangeSet
@@ -133,20 +135,18 @@ class LocalRunner:
         """Yield what the match job does here."""
         from headgate.local.match import LocalMatching, whole
 
-        yield LocalMatching(asked, whole(asked.target, self.memory), self.memory)
+        yield LocalMatching(self, asked, whole(asked.target, self.memory))
 
-    def records(self, path: str, mark: str) -> LocalRecords:
+    def records(self, path: str, mark: str) -> EventTable[LocalRows]:
         """Read a table of records."""
-        from headgate.local.past import LocalRecords
+        return read_records(path, mark)
 
-        return LocalRecords.read(path, mark)
-
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> LocalEvents:
-        """Read documents."""
-        return read_documents(path, content, content_type, None, keep=keep)
+    def documents(self, path: str, kind: Kind, form: Format | None) -> LocalRows:
+        """Read documents as they came."""
+        return documents(self, path, kind, form)
 
     def past(
         self, path: str, target: Target, sources: Sources | None, content_type: str | None
     ) -> LocalEvents:
         """Read a table of events, or a folder of documents."""
-        return read_events(path, target, sources, content_type)
+        return read_events(self, path, target, sources, content_type)

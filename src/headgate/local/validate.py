@@ -70,7 +70,7 @@ def validate(
     sample: list[Event] = []
     bad = 0
     if events is not None:
-        sample, bad = first_events(events, contents.room_name, content_type, EVENTS, mark)
+        sample, bad = first_events(runner, events, contents.room_name, content_type, EVENTS, mark)
     found = check_compiled(contents, read_filters, sample, mark)
     return Validation(
         (*read_filters.refused, *found), contents.room_name, len(sample) if events else None, bad

@@ -103,6 +103,6 @@ class Plan(Documents):
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """Return what bounds the network, as `headgate.plan.running.making.Settings` names it."""
+        """Return what bounds the network, as `headgate.plan.running.planner.Settings` names it."""
         others = {*self.arguments, "page", "format", "rewritings"}
         return {name: value for name, value in vars(self).items() if name not in others}

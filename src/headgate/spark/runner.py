@@ -12,11 +12,10 @@ from headgate.spark.session.progress import watch
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import borrowed
 from headgate.spark.tables.elsewhere import changing_together
-from headgate.spark.tables.events import judge, judge_documents
+from headgate.spark.tables.events import judge, read_files, read_rows
 from headgate.spark.tables.given import FileTable
 from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame
-from headgate.tables.event_rows import PARSED_BEFORE
 from headgate.tables.places import check_input
 
 if TYPE_CHECKING:
@@ -27,13 +26,14 @@ if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast
     from pyspark.sql import SparkSession
 
+    from headgate.contents.kind import Kind
     from headgate.jobs.events import EventTable
     from headgate.jobs.match import MatchTask
     from headgate.runtime.progress import Timing
     from headgate.runtime.targets import Sources, Target
     from headgate.spark.jobs.match import SparkMatching
-    from headgate.spark.jobs.past import SparkRecords
     from headgate.tables.change_set import ChangeSet
+    from headgate.tables.places import Format
 
 _Value = TypeVar("_Value")
 TASK_NUMBERS = 10_000
@@ -109,25 +109,21 @@ class SparkRunner:
         """Yield what the match job does here."""
         from headgate.spark.jobs.match import matching
 
-        return matching(self.session, asked)
+        return matching(self, asked)
 
-    def records(self, path: str, mark: str) -> SparkRecords:
+    def records(self, path: str, mark: str) -> EventTable[SparkRows]:
         """Judge a table of records."""
-        from headgate.spark.jobs.past import SparkRecords
+        return judge(self.session, path, check_input(path), texts=None, mark=mark)
 
-        return SparkRecords(judge(self.session, path, check_input(path), texts=None, mark=mark))
-
-    def documents(self, path: str, content: str, content_type: str | None, *, keep: bool) -> EventTable:
-        """Read documents."""
-        from headgate.spark.jobs.events import table_of
-
-        judged, feeds = judge_documents(self.session, path, content, content_type, keep=keep)
-        return table_of(judged, PARSED_BEFORE, feeds=feeds)
+    def documents(self, path: str, kind: Kind, form: Format | None) -> SparkRows:
+        """Read documents as they came. Shuffles a table that lies in too few parts."""
+        read = read_files(self.session, path, kind) if form is None else read_rows(self.session, path)
+        return SparkRows(read)
 
     def past(
         self, path: str, target: Target, sources: Sources | None, content_type: str | None
-    ) -> EventTable:
+    ) -> EventTable[SparkRows]:
         """Judge a table of events, or a folder of documents."""
         from headgate.spark.jobs.events import read_table
 
-        return read_table(self.session, path, target, sources, content_type)
+        return read_table(self, path, target, sources, content_type)

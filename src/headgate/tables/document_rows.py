@@ -115,7 +115,7 @@ def read_rows(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Itera
     return _read(batches, reading, _rows)
 
 
-def read_documents(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[pa.RecordBatch]:
+def read_files(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[pa.RecordBatch]:
     """Read events that come as files."""
     return _read(batches, reading, _documents)
 

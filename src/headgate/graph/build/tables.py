@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from headgate.contents.refusing import made_of, raise_first
 from headgate.core.arguments import check_id
 from headgate.core.ids import Ids
 from headgate.core.subscription import SQL
-from headgate.errors import GraphError, SubscriptionError
+from headgate.errors import FilterError, GraphError, SubscriptionError
 from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS, Parts, fixed_score
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def from_models(
     read = read_tables(
         _table(nodes, ("id", "filter", "kind", "subscription", "dialect", "score", "cost")),
         _table(edges, ("source", "target", "filter", "dialect", "cost")),
-        _table(subscriptions, ("id", "filter", "dialect", "node", "score")),
+        _hung(subscriptions, numbered=any(isinstance(node.id, int) for node in nodes)),
     )
     for refused in read.refused:
         if refused.table != SUBSCRIPTIONS:
@@ -90,6 +90,37 @@ def _check_ids(noun: str, *ids: Id | None) -> None:
                 check_id(identity)
             except SubscriptionError as error:
                 raise GraphError(f"{noun}: {error}") from None
+
+
+def _hung(subscriptions: Sequence[Subscription], *, numbered: bool) -> pa.Table:
+    """Put subscriptions into a table; tells of all that fit into none."""
+    try:
+        return _table(subscriptions, ("id", "filter", "dialect", "node", "score"))
+    except GraphError:
+        made_of(subscriptions, partial(_check_fits, numbered=numbered))
+        raise
+
+
+def _check_fits(row: Subscription, *, numbered: bool) -> None:
+    """Refuse a node of another type than those that there are, and a filter that is not UTF-8."""
+    whose, node = f"subscription {row.id!r}", row.node
+    if node is not None and (isinstance(node, bool) or not isinstance(node, str | int)):
+        raise GraphError(f"{whose}: node {node!r} is not usable: give text or a whole number")
+    if node is not None and (isinstance(node, int) is not numbered or not _is_id(node)):
+        raise GraphError(f"{whose}: there is no node {node!r}")
+    try:
+        row.filter.encode()
+    except UnicodeEncodeError as error:
+        why = "the filter holds a lone surrogate, which UTF-8 cannot carry"
+        raise GraphError(f"{whose}: {FilterError(why, row.filter, error.start)}") from None
+
+
+def _is_id(given: Id) -> bool:
+    try:
+        check_id(given)
+    except SubscriptionError:
+        return False
+    return True
 
 
 def _table(rows: Sequence[object], names: Sequence[str]) -> pa.Table:

@@ -14,10 +14,11 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import ID, SOURCE, Event
 from headgate.core.values import fold
 from headgate.errors import EventError
-from headgate.local.events import file_rows, parsed_events
+from headgate.local.events import file_rows
+from headgate.local.rows import rows_of
 from headgate.pipeline.dry_run.samples import Rows, content_at_hand, first_rows, without_nulls
-from headgate.tables.document_rows import ReadSettings, read_documents, read_rows
-from headgate.tables.event_rows import REASON, read_event, read_events, read_row
+from headgate.tables.document_rows import READ, ReadSettings, read_files, read_rows
+from headgate.tables.event_rows import PARSED, REASON, read_event, read_events, read_row
 from headgate.tables.places import Format, format_of, is_remote, is_table, table_files
 from headgate.tables.requests import are_documents, check_type
 from headgate.tables.text_types import UnclearError, meant_kind, typed_column
@@ -102,7 +103,7 @@ def judge_events(pipeline: Pipeline, source: Source) -> CheckedRows | None:
         files = table_files(source.path)
         size = sum(file.stat().st_size for file in files)
         found = Rows([file.name for file in files[:DOCUMENTS]], len(files), counted=True, bytes=size)
-        read = read_documents(file_rows(files[:DOCUMENTS], kind), ReadSettings(kind.name, written))
+        read = read_files(file_rows(files[:DOCUMENTS], kind), ReadSettings(kind.name, written))
         return _of_documents(source, found, read, kind)
     rows = source.read(DOCUMENTS if kind.documents else EVENTS)
     if rows is None:
@@ -148,11 +149,10 @@ def _of_documents(
     source: Source, rows: Rows, read: Iterable[pa.RecordBatch], kind: Kind, unreadable: Iterable[str] = ()
 ) -> CheckedRows:
     """Take what was read of documents; a feed is one event for each of its items."""
-    events: list[Event] = []
-    reasons: list[Any] = [*unreadable]
-    for batch in read:
-        reasons += batch[REASON].drop_null().to_pylist()
-        events += read_events(parsed_events(batch, pa.string()), kind.name)
+    found = rows_of(pa.Table.from_batches(read, READ))
+    reasons: list[Any] = [*unreadable, *found.having(REASON).collect()[REASON].to_pylist()]
+    parsed = found.having(PARSED).coalesced(ID, pa.string(), "id_text", "id_number").collect()
+    events = [event for batch in parsed.to_batches() for event in read_events(batch, kind.name)]
     return CheckedRows(source.path, rows, len(events), tuple(reasons), tuple(events), source.made is not None)
 
 

@@ -172,8 +172,12 @@ class Calls(Reader):
             digits.append(self.texts[self.at])
             self.at += digits[1] != ""
         self.close()
-        precision, scale = ([int(each) for each in digits if each.isdigit() and len(each) < 3] + [0])[:2]
-        if len(digits) > 2 or not 0 < precision <= types.MAX_PRECISION or scale > precision:
+        # A text that is no such number is more than any type has.
+        precision, scale, *_ = (
+            *(int(each) if len(each) < 3 and each.isascii() and each.isdigit() else 99 for each in digits),
+            0,
+        )
+        if not 0 < precision <= types.MAX_PRECISION or scale > precision:
             self.refuse("a decimal has at most 38 digits: write DECIMAL(10, 2)", self.at - 1)
         return types.decimal(precision, scale)
 

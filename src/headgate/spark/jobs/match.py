@@ -25,7 +25,6 @@ from headgate.errors import TableError
 from headgate.jobs.match import FoundMatches, columns_of, matches_schema
 from headgate.runtime.questions import NOT_BY_EVENT, SCORE
 from headgate.spark.jobs.events import read_table
-from headgate.spark.session.memory import worker_memory
 from headgate.spark.tables.events import read_json_lines
 from headgate.spark.tables.groups import best_of, mapped, with_key
 from headgate.spark.tables.parts import (
@@ -38,7 +37,6 @@ from headgate.spark.tables.parts import (
     sees_files,
     write_parts,
 )
-from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import to_frame, write_table
 from headgate.tables.event_rows import LINES, REASON, ROW
 from headgate.tables.frames.report import Reporter
@@ -51,14 +49,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.accumulators import Accumulator
-    from pyspark.sql import SparkSession
 
     from headgate.core.ids import Ids
     from headgate.jobs.events import EventTable
     from headgate.jobs.match import MatchTask
-    from headgate.jobs.runner import Rows
     from headgate.runtime.targets import Sources
+    from headgate.spark.runner import SparkRunner
     from headgate.spark.tables.parts import Part
+    from headgate.spark.tables.rows import SparkRows
     from headgate.tables.frames.report import Report
 
     Reports = dict[tuple[int, int], Report]
@@ -83,22 +81,25 @@ class _Gathered(AccumulatorParam[dict[Any, Any]]):
 
 
 @contextmanager
-def matching(session: SparkSession, asked: MatchTask) -> Iterator[SparkMatching]:
+def matching(runner: SparkRunner, asked: MatchTask) -> Iterator[SparkMatching]:
     """Yield a run of the match job; afterwards what it kept in memory is freed."""
     with tempfile.TemporaryDirectory(prefix="headgate-") as folder:
-        run = SparkMatching(session, asked, Path(folder))
-        yield run
-        run.forget()
+        run = SparkMatching(runner, asked, Path(folder))
+        try:
+            yield run
+        finally:
+            run.forget()
 
 
 class SparkMatching:
     """One run."""
 
-    def __init__(self, session: SparkSession, asked: MatchTask, folder: Path) -> None:
-        self._session = session
+    def __init__(self, runner: SparkRunner, asked: MatchTask, folder: Path) -> None:
+        self._runner = runner
+        self._session = session = runner.session
         self._asked = asked
         self._folder = folder
-        self._memory = worker_memory(session)
+        self._memory = runner.memory
         target, top = asked.target, asked.top
         self._groups = target.groups(self._memory)
         if asked.counts and top is not None and len(self._groups) > 1:
@@ -110,7 +111,7 @@ class SparkMatching:
             raise TableError(NOT_BY_EVENT.format(target.title))
         self._keyed = top is not None and len(self._groups) > 1
         self._told: Accumulator[Reports] = session.sparkContext.accumulator({}, _Gathered())
-        self.given: EventTable | None = None
+        self.given: EventTable[SparkRows] | None = None
         """Events that were judged before; None for lines of JSON, which workers judge when they match."""
         self._id_type = ""
         self._rows: DataFrame
@@ -135,9 +136,9 @@ class SparkMatching:
     def _read(self, *, texts: bool) -> None:
         target = self._asked.target
         self.given = read_table(
-            self._session, self._events, target, self._sources, self._asked.content_type, texts=texts
+            self._runner, self._events, target, self._sources, self._asked.content_type, texts=texts
         )
-        self._rows = _frame(self.given.rows)
+        self._rows = self.given.rows.frame
 
     @property
     def _sources(self) -> Sources | None:
@@ -196,7 +197,7 @@ class SparkMatching:
         if any(report.refused for report in reports):
             # It is rare, and to say which rows they are takes another pass over the table.
             self._read(texts=True)
-        self._refused = _frame(self.given.refused)
+        self._refused = self.given.refused.frame
         return FoundMatches(self.given.count, matches, self.given.rejected, reports)
 
     def _settled(self) -> None:
@@ -281,11 +282,6 @@ class SparkMatching:
     def ids(self) -> list[Ids]:
         """List the ids of the subscriptions."""
         return self._asked.target.ids()
-
-
-def _frame(rows: Rows) -> DataFrame:
-    assert isinstance(rows, SparkRows)
-    return rows.frame
 
 
 _DDL = {"long": "bigint", "string": "string"}

@@ -5,24 +5,23 @@ The same for every job. Documents, in rows of a table or in files, are parsed by
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import IntegralType, StringType
 
-from headgate.contents.kind import Feeds
-from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
+from headgate.core.event import DATA, ID, SOURCE
 from headgate.core.id_types import WHOLE
 from headgate.core.values import fold
 from headgate.errors import TableError
+from headgate.jobs.events import EventTable
 from headgate.runtime.rows import NOT_UTF8, REPLACEMENT
+from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import (
     check_columns,
     column,
@@ -32,25 +31,13 @@ from headgate.spark.tables.tables import (
     source_of,
     texts_are_utf8,
 )
-from headgate.tables.document_rows import (
-    CONTENT,
-    FEEDS,
-    LENGTH,
-    LENIENT,
-    NOTES,
-    PATH,
-    READ,
-    TALLY,
-    WHOLE_TEXTS,
-    ReadSettings,
-    read_documents,
-    read_rows,
-)
+from headgate.tables.document_rows import CONTENT, LENGTH, PATH
 from headgate.tables.event_rows import (
+    COLUMNS,
+    LINES,
     MISFIT,
     NO_ID,
     NUMBERS,
-    PARSED,
     REASON,
     ROW,
     SURVEY_DDL,
@@ -59,8 +46,7 @@ from headgate.tables.event_rows import (
     survey_lines,
 )
 from headgate.tables.lines import BROKEN, VALUE
-from headgate.tables.places import Format, as_spark, base_of, is_remote, table_files
-from headgate.tables.requests import check_events, check_type
+from headgate.tables.places import Format, as_spark, is_remote, table_files
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -75,26 +61,6 @@ if TYPE_CHECKING:
 _REASON = "_headgate_reason"
 
 
-@dataclass(frozen=True)
-class CheckedEvents:
-    """The events of a table, the rows that are none, and what is known of the ids."""
-
-    events: DataFrame
-    """JSON lines: bytes, refused lines among them. Else all columns of the rows that are events."""
-    refused: DataFrame
-    """Columns `row` and `reason`."""
-    count: int
-    rejected: int
-    id_type: str
-    """`long` or `string`."""
-    cached: DataFrame | None = None
-
-    def forget(self) -> None:
-        """Free what was kept in memory; the job is done."""
-        if self.cached is not None:
-            self.cached.unpersist()
-
-
 def judge(
     session: SparkSession,
     path: str,
@@ -104,7 +70,7 @@ def judge(
     texts: Collection[str] | None = (),
     mark: str = "",
     placed: bool = True,
-) -> CheckedEvents:
+) -> EventTable[SparkRows]:
     """Tell the events of a table from rows that are none. No shuffle.
 
     With `sources`, those that do not come from a node of the graph are refused, too. `texts` names columns of
@@ -127,7 +93,9 @@ def read_json_lines(session: SparkSession, path: str) -> DataFrame:
     return read_text(session, path).select(sf.col(VALUE).cast("binary"))
 
 
-def _judge_lines(session: SparkSession, path: str, sources: Sources | None, mark: str) -> CheckedEvents:
+def _judge_lines(
+    session: SparkSession, path: str, sources: Sources | None, mark: str
+) -> EventTable[SparkRows]:
     lines = read_json_lines(session, path)
     # Cached, because it is asked three times and is small: one row a batch and the refused lines.
     work = partial(survey_lines, judge=None if sources is None else sources.of_events, mark=mark)
@@ -136,17 +104,17 @@ def _judge_lines(session: SparkSession, path: str, sources: Sources | None, mark
     totals = survey.agg(*sums).collect()[0]
     numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
     refused = survey.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
-    return CheckedEvents(
-        lines, refused, numbers + texts, totals[REASON], "string" if texts else "long", survey
-    )
+    judged = SparkRows(lines), SparkRows(refused)
+    id_type = "string" if texts else "long"
+    return EventTable(LINES, *judged, numbers + texts, totals[REASON], id_type, forget=survey.unpersist)
 
 
-def _judge_columns(table: DataFrame, path: str, form: Format, texts: Collection[str] | None) -> CheckedEvents:
+def _judge_columns(
+    table: DataFrame, path: str, form: Format, texts: Collection[str] | None
+) -> EventTable[SparkRows]:
     if not table.columns:
-        none = _none_refused(table.sparkSession)
-        return CheckedEvents(
-            table.select(sf.lit("").alias(ID), sf.lit("").alias(SOURCE)).limit(0), none, 0, 0, "string"
-        )
+        empty = SparkRows(table.select(sf.lit("").alias(ID), sf.lit("").alias(SOURCE)).limit(0))
+        return EventTable(COLUMNS, empty, _none_refused(table.sparkSession), 0, 0, "string")
     check_columns(table, path, ID)
     names = [name for name in table.columns if name != BROKEN]
     name = next(name for name in names if fold(name) == ID)
@@ -167,8 +135,8 @@ def _judge_columns(table: DataFrame, path: str, form: Format, texts: Collection[
     )
     count = _footers(table, path) if form is Format.PARQUET and whole is None else None
     if count is not None:
-        events = table.withColumn(name, identity.cast(_type(kind)))
-        return CheckedEvents(events, _none_refused(table.sparkSession), count, 0, _type(kind))
+        typed = SparkRows(table.withColumn(name, identity.cast(_type(kind))))
+        return EventTable(COLUMNS, typed, _none_refused(table.sparkSession), count, 0, _type(kind))
     table = table.withColumn(_REASON, reason)
     good = sf.col(_REASON).isNull()
     totals = table.agg(
@@ -181,12 +149,13 @@ def _judge_columns(table: DataFrame, path: str, form: Format, texts: Collection[
     row = sf.coalesce(broken, sf.to_json(sf.struct(*map(column, names))))
     refused = table.where(~good).select(row.alias(ROW), sf.col(_REASON).alias(REASON))
     events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(id_type))
-    return CheckedEvents(events, refused, totals["good"], totals["bad"], id_type)
+    judged = SparkRows(events), SparkRows(refused)
+    return EventTable(COLUMNS, *judged, totals["good"], totals["bad"], id_type)
 
 
-def _judge_sources(judged: CheckedEvents, path: str, sources: Sources) -> CheckedEvents:
+def _judge_sources(judged: EventTable[SparkRows], path: str, sources: Sources) -> EventTable[SparkRows]:
     """Refuse events from nowhere. They are counted first: most often there are none."""
-    table = judged.events
+    table = judged.rows.frame
     name = next(name for name in table.columns if fold(name) == SOURCE)
     kind = table.schema[name].dataType
     if not isinstance(kind, IntegralType | StringType):
@@ -199,7 +168,7 @@ def _judge_sources(judged: CheckedEvents, path: str, sources: Sources) -> Checke
         return judged
     return replace(
         judged,
-        refused=judged.refused.union(refused),
+        refused=judged.refused.then(SparkRows(refused)),
         count=judged.count - count,
         rejected=judged.rejected + count,
     )
@@ -209,8 +178,8 @@ def _type(kind: DataType) -> str:
     return "long" if isinstance(kind, IntegralType) else "string"
 
 
-def _none_refused(session: SparkSession) -> DataFrame:
-    return session.createDataFrame([], f"{ROW} string, {REASON} string")
+def _none_refused(session: SparkSession) -> SparkRows:
+    return SparkRows(session.createDataFrame([], f"{ROW} string, {REASON} string"))
 
 
 def _footers(table: DataFrame, path: str) -> int | None:
@@ -238,56 +207,7 @@ def _footers(table: DataFrame, path: str) -> int | None:
     return rows
 
 
-SOURCES = ("source_number", "source_text")
-"""The columns of an event's source."""
-
-
-class Documents(NamedTuple):
-    """Events with `id`, the columns of `SOURCES`, `PARSED`, and the document if it is kept."""
-
-    judged: CheckedEvents
-    feeds: Feeds | None
-
-
-def judge_documents(
-    session: SparkSession,
-    path: str,
-    content: str,
-    content_type: str | None = None,
-    sources: Sources | None = None,
-    *,
-    keep: bool = False,
-) -> Documents:
-    """Read documents for a content room, and tell events from what is none.
-
-    Shuffles a table that lies in too few parts.
-
-    With `sources`, those that do not come from a node of the graph are refused, too. `keep` keeps the
-    documents beside what was read of them.
-    """
-    kind = kind_of(content)
-    form = check_events(path, kind, content_type)
-    records = kind.rows and form is not Format.CSV
-    reading = ReadSettings(content, check_type(content_type, kind), sources, keep, _folder(path), records)
-    given = read_files(session, path, kind) if form is None else _rows(session, path)
-    work = partial(read_documents if form is None else read_rows, reading=reading)
-    # Kept, because parsing is most of the work.
-    read = given.mapInArrow(work, from_arrow_schema(READ)).persist()
-    row = read.agg(*(sf.sum(name).alias(name) for name in TALLY), sf.count(REASON).alias(REASON)).collect()[0]
-    tally = {name: row[name] or 0 for name in (*TALLY, REASON)}
-    # CSV has text only, so it is read.
-    whole = form is Format.CSV and tally[WHOLE_TEXTS] == tally[TEXTS]
-    id_type = "long" if whole or not tally[TEXTS] else "string"
-    identity = sf.coalesce(sf.col("id_text").cast(id_type), sf.col("id_number").cast(id_type)).alias(ID)
-    kept = (CONTENT_TYPE, sf.col(DATA).cast("string").alias(DATA)) if keep else ()
-    events = read.where(sf.col(PARSED).isNotNull()).select(identity, *SOURCES, PARSED, *kept)
-    refused = read.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
-    judged = CheckedEvents(events, refused, tally[NUMBERS] + tally[TEXTS], tally[REASON], id_type, read)
-    feeds = Feeds(tally[FEEDS], tally[LENIENT], tally[NOTES])
-    return Documents(judged, feeds if feeds.feeds else None)
-
-
-def _rows(session: SparkSession, path: str) -> DataFrame:
+def read_rows(session: SparkSession, path: str) -> DataFrame:
     """Read a table as rows of JSON, in as many parts as there are cores at least."""
     lines = read_lines(session, path, ID, DATA).select(VALUE, BROKEN)
     parts = session.sparkContext.defaultParallelism
@@ -296,11 +216,6 @@ def _rows(session: SparkSession, path: str) -> DataFrame:
     # Sorted, because a shuffle gives rows in any order, and events are told apart by their place: a part that
     # is lost and read again must have them where they were.
     return lines.repartition(parts).sortWithinPartitions(VALUE, BROKEN)
-
-
-def _folder(path: str) -> str:
-    """Write a folder as Spark writes it before the names of its files."""
-    return f"{path.rstrip('/')}/" if is_remote(path) else f"{as_spark(base_of(path))}/"
 
 
 TASK_BYTES = 8 << 20

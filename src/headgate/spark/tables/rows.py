@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
 from pyspark.sql import Window
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 
 from headgate.core.event import ID, TIME
 from headgate.core.values import fold
@@ -123,6 +123,11 @@ class SparkRows:
         """Sum up columns of the rows of each value. Shuffles sums."""
         totals = [sf.sum(name).alias(name) for name in sums]
         return SparkRows(self.frame.groupBy(column).agg(*totals))
+
+    def coalesced(self, name: str, kind: pa.DataType, *columns: str) -> SparkRows:
+        """Add a column: of each row the first of some others that is not NULL, of a type. No shuffle."""
+        values = [named(each).cast(from_arrow_type(kind)) for each in columns]
+        return SparkRows(self.frame.withColumn(name, sf.coalesce(*values)))
 
     def count(self) -> int:
         """Count all rows."""
