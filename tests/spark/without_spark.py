@@ -174,7 +174,8 @@ def meetings(snapshot: Path, given: Sequence[Line], top: Top | None, memory: int
             top=top,
             keyed=top is not None and len(groups) > 1,
         )
-        assert sum(part.num_rows for part in both_frame([batch], task, report)) >= 0
+        for _ in both_frame([batch], task, report):
+            pass
         met += report.done().met
     return met
 

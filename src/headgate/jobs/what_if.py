@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -87,6 +88,7 @@ def what_if(
     with (
         runner.changing([rejected, output, effects]) as changes,
         tempfile.TemporaryDirectory(prefix="headgate-") as name,
+        ExitStack() as kept,
     ):
         folder = Path(name)
         with runner.step("reading changes"):
@@ -96,6 +98,7 @@ def what_if(
             tried = try_changes(question.snapshot, table.form, rows, folder, question.top)
         with runner.step("reading events"):
             given = runner.past(question.events, tried.target, tried.sources, question.content_type)
+            kept.callback(given.forget)
             events = given.refused.map(partial(_labelled, table="events"), REFUSED)
             runner.rows(refused_changes(tried.trial)).then(events).write(changes.staged(rejected))
         task = FrameTask(
@@ -122,7 +125,6 @@ def what_if(
             with runner.step("measuring the cost"):
                 cost = measure(tried, _sampled(runner, question.events, given, task), folder, question.top)
         days = _days(runner, question.events)
-        given.forget()
     return WhatIf(
         events=given.count,
         rejected_events=given.rejected,
