@@ -42,7 +42,7 @@ from pathlib import Path
 from benchmarks import pipeline
 from benchmarks.results import write_json
 plan = dict.fromkeys(pipeline.Plan._fields, 0)
-plan |= {"equality": (20_000, 200_000), "advertising": (0, 0), "checked": 20, "runs": 3}
+plan |= {"equality": (20_000, 200_000), "advertising": (0, 0), "plain": 500, "checked": 20, "runs": 3}
 plan = pipeline.Plan(**plan)
 session = pipeline.open_session("local[2]")
 with tempfile.TemporaryDirectory() as folder:
