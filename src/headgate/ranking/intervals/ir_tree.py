@@ -254,7 +254,9 @@ class IrTree:
     def _widen(self) -> None:
         """Make all ends 8 bytes wide. No end changes, so nothing moves."""
         t = self._t
-        self._t = t._replace(ends=t.ends.astype(np.float64), centre=t.centre.astype(np.float64))
+        # Where nothing is yet is whatever was in memory: some of it is no number that can be cast.
+        with np.errstate(invalid="ignore"):
+            self._t = t._replace(ends=t.ends.astype(np.float64), centre=t.centre.astype(np.float64))
 
 
 class IrWalk:
