@@ -19,17 +19,17 @@ import pyarrow as pa
 
 from benchmarks.results import Result
 from benchmarks.scan import most_selective_first, scan, scan_all, scan_events
+from benchmarks.specified_programs import programs
 from headgate import Engine
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.engine.filters import PlainFilters
+from headgate.engine.backend import PlainFilters
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
 from headgate.records.programs.binding import compile_filters
 from headgate.records.programs.programs import take
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records.specification import Operator
-from headgate.workloads.records.specification_programs import programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +130,7 @@ def _calls(count: int, plan: Plan) -> list[Result]:
     tables = _turns(
         {
             "match_batch": lambda: engine.match_batch(batch),
-            "kernel": lambda: base.match(encoded, plan.table),
+            "kernel": lambda: base.match(encoded),
         },
         max(1, plan.rounds // 3),
     )

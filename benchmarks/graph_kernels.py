@@ -9,15 +9,15 @@ import numpy as np
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare
 from headgate.core.planes import YES, decide, find_rows, plane_word
-from headgate.graph.walk.walking import EPOCH, FOUND, _walk, walk
+from headgate.graph.walk.walking import EPOCH, FOUND, walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from benchmarks.graph_evaluators import Sets
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
-    from headgate.graph.walk.kernels import Sets
-    from headgate.graph.walk.walking import Overlay, Scratch
+    from headgate.graph.walk.walking import Overlay, Question, WalkBuffers
 
 ASKED_WORDS, DOUBTED_WORDS, ASKED, DOUBTED, HELD = range(5)
 """Places of what `count_doubts` counts."""
@@ -32,7 +32,7 @@ def first_results(
     given: NDArray[np.uint64],
     wanted: NDArray[np.uint64],
     source: NDArray[np.int32],
-    s: Scratch,
+    s: WalkBuffers,
     out: NDArray[np.int64],
     limit: int,
     counts: NDArray[np.int64],
@@ -41,13 +41,13 @@ def first_results(
     for e in range(len(source)):
         # Into this loop: a call that passes the tuples takes longer than most first results do.
         s.counts[FOUND] = 0
-        _walk(g, o, planes, cells, e, source[e], given, wanted, s, out, limit)
+        walk(g, o, planes, cells, given, wanted, e, source[e], s, out, limit)
         counts[e] = s.counts[FOUND]
 
 
 @bare
 def clear_sets(t: Sets, events: int) -> None:
-    """Clear the sets for each event, as `kernels.evaluate` does; a walk has stamps instead."""
+    """Clear the sets for each event, as `graph_evaluators.evaluate` does; a walk has stamps instead."""
     for e in range(events):
         t.stack[0] = e
         for w in range(len(t.word)):
@@ -91,21 +91,17 @@ def match_alone(planes: Planes, cells: Cells, events: int) -> int:
 
 @bare
 def list_reached(
-    g: GraphArrays,
-    o: Overlay,
-    planes: Planes,
-    cells: Cells,
-    given: NDArray[np.uint64],
-    wanted: NDArray[np.uint64],
+    q: Question,
     source: NDArray[np.int32],
-    s: Scratch,
+    s: WalkBuffers,
     out: NDArray[np.int64],
     start: NDArray[np.int64],
 ) -> None:
     """List the positions that each event comes to: what `bfs-then-match` matches. Or only counts."""
+    g, o, planes, cells, given, wanted = q.graph, q.overlay, q.planes, q.cells, q.given, q.wanted
     n = 0
     for e in range(len(source)):
-        walk(g, o, planes, cells, e, source[e], given, wanted, s, out, 0)
+        walk(g, o, planes, cells, given, wanted, e, source[e], s, out, 0)
         for w in range(len(s.stamp)):
             if s.stamp[w] != s.counts[EPOCH]:
                 continue
@@ -139,20 +135,16 @@ def match_reached(
 
 @bare
 def count_doubts(
-    g: GraphArrays,
-    o: Overlay,
-    planes: Planes,
-    cells: Cells,
-    given: NDArray[np.uint64],
-    wanted: NDArray[np.uint64],
+    q: Question,
     source: NDArray[np.int32],
-    s: Scratch,
+    s: WalkBuffers,
     out: NDArray[np.int64],
     found: NDArray[np.int64],
 ) -> None:
     """Count the words that walks ask planes about, and the filters that planes leave open."""
+    g, o, planes, cells, given, wanted = q.graph, q.overlay, q.planes, q.cells, q.given, q.wanted
     for e in range(len(source)):
-        walk(g, o, planes, cells, e, source[e], given, wanted, s, out, 0)
+        walk(g, o, planes, cells, given, wanted, e, source[e], s, out, 0)
         for w in range(planes.present.shape[1]):
             if s.stamp[w] != s.counts[EPOCH] or not s.tested[w] & ~o.open[w]:
                 continue

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from benchmarks.specified_programs import programs
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.graph.base import Base, Names
@@ -111,11 +112,11 @@ def index_filters(
     """Index the filters of a numbered graph, lay out planes, and encode events."""
     parts, rows = drawn.parts, workload.filtered(SEED)
     if len(rows):
-        programs = workload.programs(rows, SEED)
+        drawn_programs = programs(workload.specification(rows, SEED))
         begun = time.perf_counter()
         order = np.searchsorted(rows, drawn.row[built.arrays.place[built.filtered]])
         texts = TextPool.from_arrow(built.filters)
-        filters = RecordIndex.from_programs(Ids(built.filtered), texts, take(programs, order))
+        filters = RecordIndex.from_programs(Ids(built.filtered), texts, take(drawn_programs, order))
     else:
         begun = time.perf_counter()
         filters = RecordIndex.build([])

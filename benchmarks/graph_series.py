@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks import graph_kernels
+from benchmarks import graph_evaluators, graph_kernels
 from headgate import Event
 from headgate.core.planes import Cells
-from headgate.graph.index import Valid
-from headgate.graph.walk import evaluators, kernels, walking
+from headgate.graph.walk import walking
+from headgate.papers import evaluators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,14 +49,17 @@ class Evaluation:
         self.overlay = walking.unchanged(self.arrays)
         words, axes = self.arrays.words, len(self.planes.axis_line)
         self.given = np.zeros(words, np.uint64)
-        self.wanted = np.full(words, ~np.uint64(0))
+        everyone = np.full(words, ~np.uint64(0))
+        self.question = walking.Question(
+            self.arrays, self.overlay, self.planes, ready.cells, self.given, everyone
+        )
         self.scratch = walking.scratch(words, axes)
-        self.sets = kernels.sets(words, int(self.arrays.component[-1]) + 1, axes)
+        self.sets = graph_evaluators.sets(words, int(self.arrays.component[-1]) + 1, axes)
         self.out = np.zeros(64 * words + 64, np.int64)
         self.events = len(ready.source)
         self.names = (
             AUTO,
-            *(name for name in kernels.NUMBERS if base.acyclic or not name.startswith("dag")),
+            *(name for name in graph_evaluators.NUMBERS if base.acyclic or not name.startswith("dag")),
         )
         every = np.zeros(self.events, np.int64)
         self.evaluate("bfs-then-match", len(self.out), every)
@@ -69,20 +72,7 @@ class Evaluation:
         if name != AUTO:
             self.evaluate(name, len(self.out), counts)
             return
-        done = walk_events(
-            self.arrays,
-            self.overlay,
-            self.planes,
-            self.ready.cells,
-            self.given,
-            self.wanted,
-            self.ready.source,
-            0,
-            False,
-            self.scratch,
-            self.all,
-            counts,
-        )
+        done = walk_events(*self.question, self.ready.source, 0, False, self.scratch, self.all, counts)
         assert done == (self.events, walking.DONE)
 
     def first(self, name: str, counts: NDArray[np.int64]) -> None:
@@ -91,12 +81,7 @@ class Evaluation:
             self.evaluate(name, 1, counts)
             return
         graph_kernels.first_results(
-            self.arrays,
-            self.overlay,
-            self.planes,
-            self.ready.cells,
-            self.given,
-            self.wanted,
+            *self.question,
             self.ready.source,
             self.scratch,
             self.out,
@@ -111,10 +96,9 @@ class Evaluation:
     def _run(
         self, name: str, cells: Cells, source: NDArray[np.int32], limit: int, counts: NDArray[np.int64]
     ) -> None:
-        kernels.evaluate(
-            kernels.NUMBERS[name],
+        graph_evaluators.evaluate(
+            graph_evaluators.NUMBERS[name],
             self.arrays,
-            self.overlay,
             self.planes,
             cells,
             self.given,
@@ -140,22 +124,16 @@ class Evaluation:
     def reached(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List the positions that events come to, those of one event behind those of the one before."""
         start, none = np.zeros(self.events + 1, np.int64), np.zeros(0, np.int64)
-        args = (self.arrays, self.overlay, self.planes, self.ready.cells, self.given, self.wanted)
-        graph_kernels.list_reached(*args, self.ready.source, self.scratch, none, start)
+        graph_kernels.list_reached(self.question, self.ready.source, self.scratch, none, start)
         found = np.zeros(int(start[-1]), np.int64)
-        graph_kernels.list_reached(*args, self.ready.source, self.scratch, found, start)
+        graph_kernels.list_reached(self.question, self.ready.source, self.scratch, found, start)
         return start, found
 
     def doubts(self) -> NDArray[np.int64]:
         """Count what planes are asked and leave open; see `graph_kernels`."""
         found = np.zeros(5, np.int64)
         graph_kernels.count_doubts(
-            self.arrays,
-            self.overlay,
-            self.planes,
-            self.ready.cells,
-            self.given,
-            self.wanted,
+            self.question,
             self.ready.source,
             self.scratch,
             self.out,
@@ -246,8 +224,7 @@ def by_postings(ready: Ready, events: int) -> tuple[dict[str, float], dict[str, 
 
     def run(name: str, most: int | None) -> None:
         for event in some:
-            found = evaluators.BY_NAME[name](view, Valid(view, event), view.source(event))
-            for _ in islice(found, most):
+            for _ in islice(evaluators.evaluate(name, view, event), most):
                 pass
 
     total, first = (

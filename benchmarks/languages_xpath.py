@@ -24,8 +24,7 @@ from headgate.core.subscription import XPATH, Subscription
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.whole.evaluating import tree_of
-from headgate.xml.whole.model import WholeFilter
-from headgate.xml.whole.reading import read_filter
+from headgate.xml.whole.reading import WholeFilter, read_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from benchmarks import measure
 from benchmarks.results import Result
+from benchmarks.specified_programs import programs
 from headgate import Event, Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records.index.index import RecordIndex
 from headgate.records.programs.binding import compile_filter
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.records.specification_programs import programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,11 +24,10 @@ from benchmarks.waiting import share_waited, waited
 from headgate import AsyncClient, Dissemination, Event, Settings, Subscription
 from headgate.client.asking import Ask
 from headgate.engine.views import views_of
-from headgate.network.assignment import SOURCE
+from headgate.network.assignment import SOURCE, Kind
 from headgate.network.deployment import Deployment, look_at
 from headgate.network.entry import RESULT
 from headgate.network.local import LocalSites
-from headgate.network.placement import Kind
 from headgate.network.watch import watch
 from headgate.workloads.xml.xmark import WAN, XMark
 
@@ -155,7 +154,7 @@ class _Network:
             async with AsyncClient(site.address, key=site.key) as client:
                 after: str | None = "0"
                 while after is not None:
-                    page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
+                    page: _Page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
                     after = page.next
                     for item in page.items:
                         if item.event.type == RESULT:

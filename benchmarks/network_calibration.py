@@ -14,16 +14,31 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.network.simulation.fast import simulate, totals
-from headgate.network.simulation.layout import layout_of
+from headgate.network.simulation.model import Links, layout_of, steps_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from headgate.engine.dissemination import PlacedView
-    from headgate.network.simulation.model import Costs, Floats, Layout, Scene
+    from headgate.network.simulation.model import Costs, Floats, Ints, Layout, Scene
 
 _STEPS, _ROUNDS = 7, 4
 _SLOWEST, _HALVES = 1e4, 12
+
+
+def one_place(delay: float = 1e-4, speed: float = 1e9) -> Links:
+    """Return the wires of sites that are all in one place: by default on one machine."""
+    return Links(("here",), np.full((1, 1), delay), np.full((1, 1), speed))
+
+
+def hops_of(layout: Layout) -> tuple[Ints, Ints]:
+    """Count the messages on the way to each view, by its shortest and by its longest way.
+
+    What goes from one view to another at the same station is no message.
+    """
+    owners = np.repeat(np.arange(layout.views), np.diff(layout.input_offsets))
+    moved = (layout.station[owners] != layout.station[layout.inputs]).astype(np.int64)
+    return steps_behind(layout, moved, np.minimum), steps_behind(layout, moved, np.maximum)
 
 
 class Observed(NamedTuple):

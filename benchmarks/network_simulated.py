@@ -21,7 +21,16 @@ import numpy as np
 
 from benchmarks.network import Size as RealSize
 from benchmarks.network import World, _Network, _Page, _world
-from benchmarks.network_calibration import Observed, calibrate, error, layout_of_placed, predicted, slowed_to
+from benchmarks.network_calibration import (
+    Observed,
+    calibrate,
+    error,
+    hops_of,
+    layout_of_placed,
+    one_place,
+    predicted,
+    slowed_to,
+)
 from benchmarks.plan_data import say
 from benchmarks.results import Result
 from headgate import AsyncClient, Dissemination, Settings
@@ -32,16 +41,25 @@ from headgate.core.machine import cores
 from headgate.engine.views import views_of
 from headgate.network.assignment import SOURCE
 from headgate.network.entry import RESULT
-from headgate.network.simulation.cities import nine_cities, one_place, spread
 from headgate.network.simulation.fast import totals
 from headgate.network.simulation.figures import figures_of
-from headgate.network.simulation.layout import hops_of, layout_of_plan, levels_of
-from headgate.network.simulation.model import NOTHING, Costs, Machines, Scene, Traffic
+from headgate.network.simulation.model import (
+    NOTHING,
+    Costs,
+    Machines,
+    Scene,
+    Traffic,
+    layout_of_plan,
+    levels_of,
+    nine_cities,
+    spread,
+)
 from headgate.plan.costs import averages
 from headgate.plan.running.planner import PlanInput, find_ways, make_plan
 from headgate.workloads.xml.xmark import TABLE_2, WAN, XMark
 from headgate.xml.answers.answers import PreparedPattern
 from headgate.xml.events.reading import read_document
+from headgate.xml.events.subject import Subject
 from headgate.xml.views.views import XmlViews
 
 if TYPE_CHECKING:
@@ -252,7 +270,7 @@ async def _read(network: _Network, plan: Dissemination) -> _Measured:
         async with AsyncClient(site.address, key=site.key) as client:
             after: str | None = "0"
             while after is not None:
-                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
+                page: _Page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", _Page))
                 after = page.next
                 for item in page.items:
                     if item.event.type != RESULT:
@@ -392,7 +410,7 @@ def sizes_of(
     for pattern, number in places.items():
         prepared = PreparedPattern(pattern)
         for kind, document in enumerate(documents):
-            given = prepared.answer(document)
+            given = prepared.ask(Subject(document))
             if given is not None:
                 rows[kind, number], sizes[kind, number] = given.rows(), given.nbytes
     return rows[:, of], np.ascontiguousarray(sizes[:, of])

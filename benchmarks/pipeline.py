@@ -22,9 +22,10 @@ from benchmarks.results import Result
 from benchmarks.waiting import processes_below, share_waited, waited
 from benchmarks.workload_statistics import matches
 from headgate.jobs.compile import compile_subscriptions
+from headgate.jobs.events import JudgeTask
 from headgate.jobs.generate import generate
 from headgate.jobs.match import match_events
-from headgate.runtime.engines import ShardEngines
+from headgate.runtime.engines import Runtime
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.tables.events import judge
@@ -258,7 +259,7 @@ def _costs(
     runs, events = plan.runs, plan.equality[1]
     reading = _least(runs, lambda: _drop(table))
     handing = _least(runs, lambda: _drop(packed.mapInArrow(_swallow, "rows long")))
-    judging = _least(runs, lambda: judge(session, place.events, Format.PARQUET))
+    judging = _least(runs, lambda: judge(session, JudgeTask(place.events, Format.PARQUET, texts=())))
     by_stage = dict(
         zip(STAGES, np.sum([batch.spent for batch in done.batches], axis=0).tolist(), strict=True)
     )
@@ -443,7 +444,7 @@ def _mixed(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     words = ["match", "--snapshot", place.snapshot, "--events", place.events, "--engine", "spark"]
     words += ["--output", place.matches, "--rejected", place.rejected, "--master", "local[2]", "--quiet"]
     spent = min(cpu(COMMAND, *words) for _ in range(plan.runs))
-    opening = once(lambda: ShardEngines.open(Path(place.snapshot), verify=False))
+    opening = once(lambda: Runtime.open(Path(place.snapshot), verify=False))
     section = f"{COMPILE}, {filters:,} filters, text to snapshot"
     return [
         Result(

@@ -20,10 +20,10 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
+from headgate.engine.question import Top
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
-from headgate.runtime.questions import Top
 from headgate.spark.runner import SparkRunner
 from headgate.tables.results import Tables
 from headgate.workloads.catalogue import synthetic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +15,7 @@ from headgate.core.event import XML, Event
 from headgate.plan.costs import costs_of
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
-from headgate.plan.graphs.rewritability import rewritings
+from headgate.plan.graphs.rewritability import Search, find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.model import Costs, Rewritings, same_capacities
 from headgate.plan.program.program import solve
@@ -23,6 +24,7 @@ from headgate.plan.running.validate import problems
 from headgate.workloads.xml.xmark import XMark
 from headgate.xml.answers.answers import PreparedPattern
 from headgate.xml.events.reading import read_document
+from headgate.xml.events.subject import Subject
 from headgate.xml.views.views import XmlViews
 
 if TYPE_CHECKING:
@@ -92,6 +94,8 @@ def make_case(views: int, sampled: int, workload: XMark | None = None) -> Case:
     rows, sizes = estimate(patterns, workload.documents(np.arange(sampled), SEED))
     seconds["estimate"] = time.perf_counter() - begun
     say(f"{views:,} views, {seconds['generation']:.1f} s; estimated, {seconds['estimate']:.1f} s")
+    # A full collection takes as long as all that follows; whether one is due would be luck.
+    gc.collect()
     begun = time.perf_counter()
     laid = XmlViews.build(patterns)
     found = embedding_graph(laid)
@@ -99,7 +103,7 @@ def make_case(views: int, sampled: int, workload: XMark | None = None) -> Case:
     say(f"embedding graph: {len(found.sources):,} edges, {seconds['embeddings']:.1f} s")
     begun = time.perf_counter()
     acyclic, removed = without_cycles(found, needed=laid.needed, sizes=sizes)
-    ways = rewritings(laid.needed, acyclic, k=K, weights=sizes)
+    ways = find_rewritings(laid.needed, acyclic, Search(K), weights=sizes).rewritings
     seconds["rewritings"] = time.perf_counter() - begun
     say(f"rewritability graph: {len(ways.input_offsets) - 1:,} rewritings, {seconds['rewritings']:.1f} s")
     statistics = measure_views(patterns)
@@ -159,7 +163,7 @@ def estimate(
     for pattern, number in places.items():
         prepared = PreparedPattern(pattern)
         for document in read:
-            given = prepared.answer(document)
+            given = prepared.ask(Subject(document))
             if given is not None:
                 rows[number] += given.rows()
                 sizes[number] += given.nbytes

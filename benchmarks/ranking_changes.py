@@ -1,4 +1,4 @@
-"""What changes cost: an IR-tree in place, boxes through their tail; as users call them, one at a time."""
+"""What changes of boxes cost, through their tail; as users call them, one at a time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.ranking_data import K, make, plainly, same, say, scored
+from benchmarks.ranking_data import K, make, plainly, same, say
 from benchmarks.results import Result
 from headgate.ranking.boxes.index import BoxIndex
-from headgate.ranking.boxes.threshold_kernels import Rows
-from headgate.ranking.intervals.ir_tree import IrTree
+from headgate.ranking.boxes.threshold_kernels import BestRows
 from headgate.ranking.model import Box, Interval
 
 if TYPE_CHECKING:
@@ -19,11 +18,6 @@ if TYPE_CHECKING:
 
 _SECTION = "Changes"
 _DIMENSIONS = 4
-
-
-def measure_changes(count: int, changes: int, queries: int) -> list[Result]:
-    """Time inserts, deletes and new scores, and queries after them."""
-    return [*_tree(count, changes, queries), *_boxes(count, changes, queries)]
 
 
 def _each(work: Callable[[int], object], times: int) -> float:
@@ -35,50 +29,8 @@ def _each(work: Callable[[int], object], times: int) -> float:
     return (time.perf_counter() - begun) / max(1, times - 1) * 1e6
 
 
-def _tree(count: int, changes: int, queries: int) -> list[Result]:
-    # Once with few intervals, so that everything is compiled.
-    _change_tree(IrTree(scored(64, queries)[0]), 64, 500, queries)
-    table, _, points = scored(count, queries)
-    tree = IrTree(table)
-    before = _query(tree, points)
-    figures = _change_tree(tree, count, changes, queries)
-    after = _query(tree, points)
-    title = f"IR-tree of {count:,} intervals, in place"
-    rows = [Result(f"{title}: {name}", value, "µs", section=_SECTION) for name, value in figures.items()]
-    rows.append(
-        Result(
-            f"{title}: a query after {changes:,} of each, k = {K}",
-            after,
-            "µs",
-            before,
-            "before",
-            section=_SECTION,
-        )
-    )
-    say("changes of an IR-tree")
-    return rows
-
-
-def _change_tree(tree: IrTree, count: int, changes: int, queries: int) -> dict[str, float]:
-    """Insert intervals, give them other scores, and delete them again; returns µs a change."""
-    fresh, _, _ = scored(changes, queries)
-    ends = list(zip(fresh.low.tolist(), fresh.high.tolist(), fresh.score.tolist(), strict=True))
-    numbers: list[int] = []
-    return {
-        "insert": _each(lambda i: numbers.append(tree.insert(*ends[i], count + i)), changes),
-        "new score": _each(lambda i: tree.set_score(numbers[i], 1.0 - ends[i][2]), changes),
-        "delete": _each(lambda i: tree.delete(numbers[i]), changes),
-    }
-
-
-def _query(tree: IrTree, points: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    tree.top_many(points, points, K)
-    begun = time.perf_counter()
-    tree.top_many(points, points, K)
-    return (time.perf_counter() - begun) / len(points) * 1e6
-
-
-def _boxes(count: int, changes: int, queries: int) -> list[Result]:
+def measure_changes(count: int, changes: int, queries: int) -> list[Result]:
+    """Time inserts, deletes and new scores, and queries after them."""
     data = make(count + changes, queries, _DIMENSIONS)
     names = data.names
     first = data.boxes.start[count]
@@ -116,7 +68,7 @@ def _boxes(count: int, changes: int, queries: int) -> list[Result]:
     wanted = plainly(held.boxes._replace(weight=weight), data.points[0], K, "relaxed")
     found = index.top(events[0], K, "relaxed")
     values, rows_found = [best.value for best in found], [int(best.subscription) for best in found]
-    same(Rows(np.array(values), np.array(rows_found)), wanted, "boxes after changes")
+    same(BestRows(np.array(values), np.array(rows_found)), wanted, "boxes after changes")
     title = f"boxes, d = {_DIMENSIONS}, {count:,} of them, through a tail"
     rows = [Result(f"{title}: {name}", value, "µs", section=_SECTION) for name, value in figures.items()]
     rows += [

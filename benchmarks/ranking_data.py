@@ -15,7 +15,7 @@ from headgate.ranking.boxes.boxes import Boxes, BoxQuery
 from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.live import Base
 from headgate.ranking.boxes.methods import Question, chosen
-from headgate.ranking.boxes.threshold_kernels import Alive, Rows
+from headgate.ranking.boxes.threshold_kernels import BestRows
 from headgate.ranking.intervals.scored import rank
 from headgate.ranking.model import Box, Interval
 from headgate.workloads.ranking import TABLE_1, Ranking
@@ -33,7 +33,7 @@ SEED = 1
 WARM_UP = 100
 """Queries before those that are measured."""
 K = 20
-EVERYONE = Alive(np.empty(0, np.int32), 0)
+EVERYONE = np.empty(0, np.uint8)
 _NEAR = 1e-12
 """Sums of floats depend on their order."""
 
@@ -100,7 +100,7 @@ def prepared(base: Base, mode: str, method: str) -> Ranker:
     return base.prepare(mode, chosen(base.boxes, len(base.dimensions), question, method))
 
 
-def plainly(boxes: Boxes, point: Floats, k: int, mode: str) -> Rows:
+def plainly(boxes: Boxes, point: Floats, k: int, mode: str) -> BestRows:
     """Look at every interval, and sort all that match."""
     value = point[boxes.dim]
     holds = (boxes.low <= value) & (boxes.high >= value)
@@ -113,10 +113,10 @@ def plainly(boxes: Boxes, point: Floats, k: int, mode: str) -> Rows:
         worth[np.bincount(row, holds, boxes.size) == 0] = -np.inf
     (found,) = np.nonzero(worth > -np.inf)
     order = found[np.lexsort((found, -worth[found]))][:k]
-    return Rows(worth[order], order)
+    return BestRows(worth[order], order)
 
 
-def same(found: Rows, wanted: Rows, what: str) -> None:
+def same(found: BestRows, wanted: BestRows, what: str) -> None:
     """Assert that two answers have the same values; rows may differ where sums are equal but for rounding."""
     assert len(found.value) == len(wanted.value), f"{what}: {len(found.value)}, not {len(wanted.value)} found"
     assert np.allclose(found.value, wanted.value, rtol=_NEAR, atol=0), f"{what}: other values"

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from benchmarks.graph_series import interleaved
+from benchmarks.measure import memory_of
 from benchmarks.ranking_data import EVERYONE, K, ask, make, models, plainly, prepared, same, say
 from benchmarks.results import Result
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
-from headgate.ranking.boxes.methods import DenseRows, methods
-from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, Rows
+from headgate.ranking.boxes.methods import SCAN, DenseRows, methods
+from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, BestRows
 from tests.ranking.reference import exact, relaxed
 
 if TYPE_CHECKING:
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.ranking_data import Data
+    from headgate.ranking.boxes.best import Answers
     from headgate.ranking.boxes.boxes import BoxQuery
-    from headgate.ranking.boxes.dense import Answers
     from headgate.ranking.boxes.methods import Ranker
-    from headgate.ranking.boxes.threshold_kernels import Alive
+    from headgate.ranking.boxes.threshold_kernels import Flags
 
     Floats = NDArray[np.float64]
     Micros = dict[str, float]
@@ -77,6 +78,8 @@ def measure(data: Data, mode: str, plan: Plan, names: list[str]) -> Series:
     wanted = [plainly(data.boxes, point, K, mode) for point in data.points[:_COMPARED]]
     rankers: dict[str, Ranker] = {}
     for name in names:
+        if name == SCAN:
+            continue
         structure = name.partition(":")[2]
         if structure == "segment-tree" and _segment_bytes(data) > MOST_BYTES:
             continue
@@ -97,7 +100,7 @@ def measure(data: Data, mode: str, plan: Plan, names: list[str]) -> Series:
     events = _affordable(data, slow, mode, plan)
     few = _time(data, quick, mode, 3 * plan.rounds, events)
     few |= _time(data, slow, mode, min(plan.rounds, 2), events)
-    mbytes = {name: each.nbytes / 1e6 for name, each in rankers.items()}
+    mbytes = {name: memory_of(each) / 1e6 for name, each in rankers.items()}
     return Series({**few, **micros}, few, events, mbytes)
 
 
@@ -200,18 +203,13 @@ class Many:
         self._score = boxes.score
         self._exact = DenseExact(low[:, self._order], high[:, self._order]) if mode == "exact" else None
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes that it adds to the boxes."""
-        return sum(each.nbytes for each in (self._relaxed, self._exact) if each is not None)
-
-    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 - as all methods are asked
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:  # noqa: ARG002 - as all methods are asked
         """Find the best k for one event."""
         found = self.top_many(asked.x[None, :], k)
         row = found.numbers[0, : found.counts[0]].astype(np.int64)
         if self._relaxed is not None:
-            return Rows(found.values[0, : found.counts[0]], row)
-        return Rows(self._score[self._order[row]], self._order[row])
+            return BestRows(found.values[0, : found.counts[0]], row)
+        return BestRows(self._score[self._order[row]], self._order[row])
 
     def top_many(self, points: Floats, k: int) -> Answers:
         """Find the best k for each of many points."""
@@ -252,7 +250,7 @@ def _affordable(data: Data, rankers: dict[str, Ranker], mode: str, plan: Plan) -
     return min(max(wanted, least), len(data.points))
 
 
-def _check(data: Data, ranker: Ranker, mode: str, wanted: list[Rows], what: str) -> None:
+def _check(data: Data, ranker: Ranker, mode: str, wanted: list[BestRows], what: str) -> None:
     how = EXACT if mode == "exact" else SUM
     for point, rows in zip(data.points, wanted, strict=False):
         same(ranker.top(ask(point), K, how, EVERYONE), rows, what)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.graph_series import interleaved
+from benchmarks.measure import memory_of
 from benchmarks.ranking_data import (
     EVERYONE,
     SEED,
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.ranking.boxes.methods import Ranker
-    from headgate.ranking.boxes.threshold_kernels import Rows
+    from headgate.ranking.boxes.threshold_kernels import BestRows
 
-    Find = Callable[[NDArray[np.float64]], Rows]
+    Find = Callable[[NDArray[np.float64]], BestRows]
 
 EVERYTHING, ADDING = "every box looked at", "weights of all that hold added up"
 COLUMNS = {"scan", "dense"}
@@ -82,7 +83,7 @@ def measure_sparse(attributes: int, count: int, events: int, rounds: int) -> lis
             )
         )
         say(f"sparse, {column}")
-    held = {name: each.nbytes / count for name, each in rankers.items()}
+    held = {name: memory_of(each) / count for name, each in rankers.items()}
     rows += [
         Result(name, value, "", section=section, column="bytes a subscription")
         for name, value in held.items()
@@ -103,11 +104,11 @@ def _baselines(data: Data) -> dict[str, Find]:
     boxes, heap = data.boxes, heap_of(K)
     lists, total = postings(boxes, data.dimensions), np.zeros(boxes.size)
 
-    def everything(point: NDArray[np.float64]) -> Rows:
+    def everything(point: NDArray[np.float64]) -> BestRows:
         look_at_all(boxes, ask(point), heap)
         return emptied(heap)
 
-    def adding(point: NDArray[np.float64]) -> Rows:
+    def adding(point: NDArray[np.float64]) -> BestRows:
         add_all(lists, ask(point), total, heap)
         return emptied(heap)
 

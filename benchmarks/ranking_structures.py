@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.graph_series import interleaved
+from benchmarks.measure import memory_of
 from benchmarks.ranking_data import K, say, scored
 from benchmarks.results import Result
 from headgate.ranking.intervals.structures import STRUCTURES
@@ -52,13 +53,13 @@ def measure_table_2(counts: tuple[int, ...], queries: int) -> list[Result]:
         for name, make in STRUCTURES.items():
             index, seconds = _built(make, table)
             column = f"{count:,}"
-            rows.append(Result(name, index.nbytes / 1e6, "MB", section=section, column=column))
+            rows.append(Result(name, memory_of(index) / 1e6, "MB", section=section, column=column))
             if name in PAPER and count in COUNTS:
                 paper = PAPER[name][COUNTS.index(count)]
                 rows.append(Result(f"{name}, paper", paper, "MB", section=section, column=column))
             build.append(Result(name, seconds, "s", section="Building an index, s", column=column))
             if name == SOPT and count == max(counts):
-                per = index.nbytes / count
+                per = memory_of(index) / count
                 rows.append(Result(f"{name}, bytes an interval", per, "", section=section, column=column))
         say(f"Table 2, {count:,} intervals")
     return [*rows, *build]
@@ -100,7 +101,7 @@ def _goals(
         best, name = min((by_k[K], name) for name, by_k in micros.items() if name not in {SOPT, AUTO})
         goals = [
             Result(f"{SOPT}, d = 1, k = {K}", micros[SOPT][K], "µs", best, name, MICROS),
-            Result(f"{SOPT}, memory", indexes[SOPT].nbytes / count, "bytes an interval", goal=BYTES),
+            Result(f"{SOPT}, memory", memory_of(indexes[SOPT]) / count, "bytes an interval", goal=BYTES),
             Result(f"{SOPT}, built", seconds[SOPT], "s", goal=SECONDS),
         ]
     if AUTO in indexes and len(indexes) > 1:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import tracemalloc
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,9 +18,12 @@ from headgate.core.event import N_TRIPLES, Event
 from headgate.core.subscription import SPARQL, Subscription
 from headgate.papers.gtopss import GToPSS
 from headgate.papers.matchers import MATCHERS
+from headgate.rdf.events.reading import make_graph
 from headgate.rdf.index.index import RdfIndex
+from headgate.rdf.language.model import RDFS, SUBCLASS, TYPE
+from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.workloads.rdf.stars import Stars, read_classes
+from headgate.workloads.rdf.stars import Classes, Stars
 from headgate.workloads.rdf.triples import Paper
 from tests.rdf import reference
 
@@ -27,9 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
+    from numpy.typing import NDArray
+
     from headgate.papers.matchers import Matcher
     from headgate.rdf.language.model import Graph, Pattern
-    from headgate.workloads.rdf.publications import RdfWorkload
+    from headgate.workloads.rdf.publications import RdfWorkload, Statement
 
     Item = TypeVar("Item")
 
@@ -60,8 +66,8 @@ class Case(NamedTuple):
     taxonomy: Taxonomy | None
 
     def patterns(self) -> list[Pattern]:
-        """Make the filters without a parser."""
-        return self.workload.patterns(np.arange(self.size), SEED)
+        """Read the filters."""
+        return patterns_of(self.workload, np.arange(self.size), SEED)
 
     def texts(self) -> list[str]:
         """Write the filters."""
@@ -73,13 +79,39 @@ class Case(NamedTuple):
         return [str(text) for text in self.workload.events(rows, SEED)["data"].to_pylist()]
 
 
+def patterns_of(workload: RdfWorkload, rows: NDArray[np.int64], seed: int) -> list[Pattern]:
+    """Make the filters with the given row numbers."""
+    return [parse_filter(str(text)) for text in workload.filters(rows, seed).to_pylist()]
+
+
+def graphs_of(workload: RdfWorkload, rows: NDArray[np.int64], seed: int) -> list[Graph]:
+    """Make the events with the given row numbers, without a parser."""
+    start, *columns = workload.triples(rows, seed)
+    statements = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    return [make_graph(statements[first:last]) for first, last in pairwise(start.tolist())]
+
+
+def read_classes(statements: Iterable[Statement]) -> Classes:
+    """Number the classes of a vocabulary, by name: those that it says to be classes, if it says so of any."""
+    known = list(statements)
+    pairs = {(low, high) for low, relation, high in known if relation == SUBCLASS}
+    said = {low for low, relation, high in known if (relation, high) == (TYPE, f"<{RDFS}Class>")}
+    names = sorted(said or {term for pair in pairs for term in pair})
+    number = {name: at for at, name in enumerate(names)}
+    parents: list[list[int]] = [[] for _ in names]
+    for low, high in sorted(pairs):
+        if low in number and high in number:
+            parents[number[low]].append(number[high])
+    return Classes(tuple(names), tuple(tuple(above) for above in parents))
+
+
 def make(workload: RdfWorkload, count: int, publications: int) -> Case:
     """Draw a case."""
     statements = workload.taxonomy(SEED)
     return Case(
         workload,
         count,
-        workload.graphs(np.arange(publications), SEED),
+        graphs_of(workload, np.arange(publications), SEED),
         Taxonomy.of(statements) if statements else None,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from benchmarks.measure import memory_of, text_memory_of
 from benchmarks.rdf_data import AUTO, FIRST_STAGE, GTOPSS, NAIVE, OPS, build, make, measure, say, traced
 from benchmarks.results import Result
 from headgate.workloads.rdf.triples import Paper
@@ -133,8 +134,8 @@ def _weigh(axes: Axes) -> list[Result]:
             found[column] = {
                 _MATRIX: matrix,
                 _WHOLE: whole,
-                _ARRAYS: index.nbytes / 1e6,
-                _TEXTS: (index.nbytes + index.text_nbytes) / 1e6,
+                _ARRAYS: memory_of(index) / 1e6,
+                _TEXTS: (memory_of(index) + text_memory_of(index)) / 1e6,
             }
             say(f"{title}, {column}")
         rows += _grid(title, found, (_MATRIX, _WHOLE, _ARRAYS, _TEXTS), "MB")

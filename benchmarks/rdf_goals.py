@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyoxigraph
 
-from benchmarks.measure import once
+from benchmarks.measure import memory_of, once, text_memory_of
 from benchmarks.rdf_data import AUTO, SEED, build, check, encoded, make, medians, say, stars, timed, warm
 from benchmarks.results import Result
 from headgate.core.event import N_TRIPLES, Event
@@ -96,14 +96,14 @@ def _measure(
     least = count == min(amount.counts)
     rows = [
         Result(f"{AUTO}, encoded", took[AUTO], "ms", asked, f"{_ASK} of each, sampled", most, section=GOALS),
-        Result("memory", index.nbytes / count, "bytes a subscription", goal=BYTES, section=GOALS),
+        Result("memory", memory_of(index) / count, "bytes a subscription", goal=BYTES, section=GOALS),
         Result("built from texts", building, "s", goal=None if least else BUILD, section=GOALS),
         Result("parsing of it, alone", parsing, "s", section=GOALS),
         Result(_WHOLE, took[_WHOLE], "ms", goal=END_TO_END if least else None, section=GOALS),
         Result(_READING, took[_READING], "ms", section=GOALS),
         Result(_ENCODING, took[_ENCODING], "ms", section=BESIDE),
         Result("matches a publication", matches, "", section=BESIDE),
-        Result("texts", index.text_nbytes / count, "bytes a subscription", section=BESIDE),
+        Result("texts", text_memory_of(index) / count, "bytes a subscription", section=BESIDE),
         Result("load of the machine", os.getloadavg()[0], "", section=BESIDE),
     ]
     if least:

@@ -12,14 +12,16 @@ import pyarrow as pa
 from sqlglot.dialects.spark import Spark
 
 from benchmarks.live import measure_live
-from benchmarks.measure import best, held_bytes, make_base, match_encoded, once
+from benchmarks.measure import best, make_base, match_encoded, memory_of, once
 from benchmarks.results import Result
 from benchmarks.scan import scan_all
+from benchmarks.specified_programs import programs
 from headgate import Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.records import reference
-from headgate.records.events.encode import encode_batch
+from headgate.records.events.columns import BatchColumns
+from headgate.records.events.encode import encode
 from headgate.records.index.build import by_events, by_filters
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
@@ -27,7 +29,6 @@ from headgate.records.programs.binding import compile_filters
 from headgate.records.programs.programs import concatenate
 from headgate.workloads.catalogue import synthetic
 from headgate.workloads.records import advertising
-from headgate.workloads.records.specification_programs import programs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,7 +157,7 @@ def _workload(name: str, count: int, plan: Plan) -> list[Result]:
 
 def _weight_and_build(title: str, count: int, built: BuiltIndex, seconds: float) -> list[Result]:
     most_bytes, most_seconds = (MOST_BYTES, MOST_SECONDS) if count == 1_000_000 else (None, None)
-    size, section = held_bytes(built) / count, "Memory and building"
+    size, section = memory_of(built) / count, "Memory and building"
     return [
         Result(f"{title}: without texts", size, "bytes a filter", goal=most_bytes, section=section),
         Result(f"{title}: build from programs", seconds, "s", goal=most_seconds, section=section),
@@ -180,7 +181,7 @@ def _growth(plan: Plan) -> list[Result]:
             "matches an event": matches,
             "µs an event": took,
             "µs an event and million filters": took / count * 1e6,
-            "bytes a filter": held_bytes(base.built) / count,
+            "bytes a filter": memory_of(base.built) / count,
             "s to build": seconds,
         }
         rows += [
@@ -238,7 +239,7 @@ def _ways(plan: Plan) -> list[Result]:
         )
         * one,
         "next, all matches of an event": best(lambda: [_walk(index, event) for event in some]) * one,
-        "encoding from Arrow": best(lambda: encode_batch(events, index.built)) * many,
+        "encoding from Arrow": best(lambda: encode(BatchColumns(events), index.built)) * many,
         "match_batch, from Arrow to Arrow": best(lambda: index.match_batch(events)) * many,
     }
     return [
@@ -279,7 +280,7 @@ def _campaigns(plan: Plan) -> list[Result]:
             "text to program", parsing, "µs a filter", sqlglot / len(few) * 1e6, "sqlglot alone, no checks"
         ),
         Result("build from programs", built / count * 1e6, "µs a filter"),
-        Result("index and filters, without texts", held_bytes(index.built) / count, "bytes a filter"),
+        Result("index and filters, without texts", memory_of(index.built) / count, "bytes a filter"),
         Result("matches", found.num_rows / events.num_rows, "an event"),
         Result(
             "match_batch, from Arrow to Arrow",

@@ -298,7 +298,7 @@ def _store(place: Path, plan: Plan, *, full: bool) -> list[Result]:
 
 def _kept(store: Store, found: list[NDArray[np.uint32]]) -> float:
     """Keep events that match these in one commit; returns the CPU seconds of it."""
-    from headgate.service.storage.block import NONE, Block
+    from headgate.service.storage.log import NONE, Block
 
     ends = np.cumsum([len(each) for each in found]).astype(np.uint32)
     ids = np.zeros(len(found), np.uint32)
@@ -468,7 +468,7 @@ def _publish(server: _Server, rows: list[dict[str, Any]], seconds: float) -> int
 
 def _restart(place: Path, plan: Plan, *, full: bool) -> list[Result]:
     """Measure a start with many retained events."""
-    from headgate.service.storage.block import NONE, Block
+    from headgate.service.storage.log import NONE, Block
     from headgate.service.storage.store import Store
 
     data = place / "restart"

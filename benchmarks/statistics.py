@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.results import Result
+from benchmarks.specified_programs import programs
 from headgate import Engine, Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.engine.filters import PlainFilters
+from headgate.engine.backend import PlainFilters
 from headgate.records.index.index import RecordIndex
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.records.specification_programs import programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from lxml import etree
 from benchmarks.results import Result
 from headgate import Event, Subscription
 from headgate.core.event import N_TRIPLES
-from headgate.core.text.words import words as words_of
+from headgate.core.text.alphabets import words as words_of
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.index import RdfIndex

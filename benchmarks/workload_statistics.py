@@ -10,6 +10,7 @@ import pyarrow as pa
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from benchmarks.rdf_data import graphs_of, patterns_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.papers.matchers import MATCHERS
@@ -123,11 +124,11 @@ _MATCHER = "naive"
 
 def measure_rdf(workload: RdfWorkload, filters: int, events: int, seed: int) -> dict[str, float]:
     """Count what filters have in common, and how many of them events match."""
-    patterns = workload.patterns(np.arange(filters), seed)
+    patterns = patterns_of(workload, np.arange(filters), seed)
     matcher = MATCHERS[_MATCHER](Taxonomy.of(workload.taxonomy(seed)))
     for number, pattern in enumerate(patterns):
         matcher.insert(number, pattern)
-    graphs = workload.graphs(np.arange(events), seed)
+    graphs = graphs_of(workload, np.arange(events), seed)
     matches = np.array([len(matcher.match(graph)) for graph in graphs])
     edges = [_starred(edge) for pattern in patterns for edge in pattern.edges]
     structures = {frozenset(_starred(edge) for edge in pattern.edges) for pattern in patterns}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from lxml import etree
 
-from benchmarks.measure import once
+from benchmarks.measure import memory_of, once, text_memory_of
 from benchmarks.rdf_data import medians, say, timed
 from benchmarks.results import Result
 from benchmarks.xml_paths import xpath_of
@@ -97,8 +97,8 @@ def _measure(size: Size, count: int, texts: list[str]) -> list[Result]:
         Result("matched, from a read document", took[_MATCHED], "ms", every, versus, section=GOALS),
         Result(_TEXT, took[_TEXT], "ms", section=GOALS),
         Result(_READ, took[_READ], "ms", section=GOALS),
-        Result("memory", index.nbytes / count, "bytes a pattern", section=BESIDE),
-        Result("texts", index.text_nbytes / count, "bytes a pattern", section=BESIDE),
+        Result("memory", memory_of(index) / count, "bytes a pattern", section=BESIDE),
+        Result("texts", text_memory_of(index) / count, "bytes a pattern", section=BESIDE),
         Result("built from texts", building, "s", section=BESIDE),
         Result("parsing of it, alone", parsing, "s", section=BESIDE),
         Result("compiling of XPath, alone", compiling * count / 1e3, "s", section=BESIDE),

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from examples.cluster import loading, shipping, tables
 from examples.cluster.standalone import Cluster
+from headgate.engine.question import Top
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
-from headgate.runtime.questions import Top
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session, spark_errors
 from headgate.tables.results import Tables

@@ -20,10 +20,11 @@ The command line prints the message of a `HeadgateError` as one line and exits w
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
 
 __all__ = [
     "EventError",
@@ -133,3 +134,40 @@ def _place(text: str, position: int) -> str:
     after = text[position:stop] + ("…" if stop < len(text) else "")
     shown = "".join(sign if sign.isprintable() else " " for sign in f"{before}⟪{after}")
     return f"at character {position + 1}: {shown}"
+
+
+class _Row(Protocol):
+    @property
+    def id(self) -> Any: ...
+
+
+RowT = TypeVar("RowT", bound=_Row)
+MadeT = TypeVar("MadeT")
+
+
+def raise_first(refused: Mapping[Any, HeadgateError]) -> None:
+    """Raise the first of some refusals, if there are any; it knows all of them, as `refused`."""
+    for error in refused.values():
+        error.refused = refused
+        raise error
+
+
+def tried(
+    rows: Iterable[RowT], make: Callable[[RowT], MadeT]
+) -> tuple[list[MadeT], dict[Any, HeadgateError]]:
+    """Make something of each row; returns it, and why other rows are refused, by id."""
+    made: list[MadeT] = []
+    refused: dict[Any, HeadgateError] = {}
+    for row in rows:
+        try:
+            made.append(make(row))
+        except HeadgateError as error:
+            refused[row.id] = error
+    return made, refused
+
+
+def made_of(rows: Iterable[RowT], make: Callable[[RowT], MadeT]) -> list[MadeT]:
+    """Do the same; if some are refused, the first of them is raised, with all of them."""
+    made, refused = tried(rows, make)
+    raise_first(refused)
+    return made

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from headgate.cli.options import options_of
-from headgate.core.settings import Kind, settings_of, wrong
+from headgate.core.settings import SettingKind, settings_of, wrong
 from headgate.pipeline.run.request import Run
 from headgate.plan.settings import Plan
 from headgate.stream.settings import StreamSettings
@@ -59,7 +59,7 @@ def test_without_options_a_request_is_as_by_default(made: type[Any]) -> None:
 )
 def test_a_value_that_cannot_be_is_refused_as_in_files(made: type[Any], setting: Setting) -> None:
     value: Any = "qqqq" if setting.choices else (setting.least or 0) - 1
-    pair = setting.kind is Kind.PAIR
+    pair = setting.kind is SettingKind.PAIR
     assert wrong(setting, [int(value), 2] if pair else value) is not None
     words = [str(int(value)), "2"] if pair else [str(value)]
     with pytest.raises(click.UsageError):

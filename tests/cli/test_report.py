@@ -77,7 +77,7 @@ def test_where_an_event_comes_from(headgate: Command, graph: Path, monkeypatch: 
     )
     page = (graph / "g.html").read_text("utf-8")
     assert "No subscription got the event." in page
-    assert "headgate report graph --snapshot graph --output g.html --event" in page
+    assert "headgate report graph --snapshot graph --output g.html --quiet --event" in page
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Edge, Engine, Node, Subscription, __version__
+from headgate.core.snapshot import digest_of
 from headgate.core.versions.current import resolved
-from headgate.runtime.snapshots import digest_of
 from headgate.runtime.state import write_record
 from tests.spark.files import names, put
 

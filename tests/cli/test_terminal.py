@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.cli.terminal import fit
+from headgate.cli.explaining import fit
 from tests.cli.running import HEADGATE
 from tests.spark.files import put
 

@@ -243,14 +243,16 @@ def test_two_tenants_in_two_windows(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_search_and_keyboard(browser: Browser, served: Served) -> None:
-    """The list answers while one types; rows and pages are reached by keys alone."""
+    """The list answers while one types, however slow answers are; rows and pages are reached by keys alone."""
+    slow = "const ask = fetch; fetch = (...all) => new Promise(go => setTimeout(go, 700)).then(() => ask(...all))"
     with window(browser, served.address) as page:
+        page.add_init_script(slow)
         page.goto("/console/now")
         page.keyboard.press("g")
         page.keyboard.press("s")
         page.wait_for_url("**/console/subscriptions")
         page.keyboard.press("/")
-        page.keyboard.type("chea")
+        page.keyboard.type("chea", delay=400)
         page.wait_for_selector("#list tbody tr:only-child")
         page.keyboard.press("Escape")
         page.locator("#search").blur()

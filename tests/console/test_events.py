@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.console.history import Histories, quantile
+from headgate.console.pages.now import Histories, quantile
 from headgate.service.metrics import BOUNDS
 
 if TYPE_CHECKING:

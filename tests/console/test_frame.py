@@ -11,10 +11,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from headgate.console import session as sessions_module
-from headgate.console.assets import asset
-from headgate.console.guard import local_path
 from headgate.console.session import IDLE, LONGEST, ROTATED, Sessions
-from headgate.console.view import PAGES
+from headgate.console.templates import asset
+from headgate.console.view import PAGES, local_path
 from headgate.errors import HeadgateError
 from headgate.service.security.keys import Key, Keys
 from tests.console.serving import Served, serving

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import AsyncClient
 from headgate.console.extension import Console
-from headgate.console.network_drawing import draw, waits_for
-from headgate.console.pictures import Pictures
-from headgate.network.assignment import SOURCE, Neighbour
+from headgate.console.pages.network import Pictures, draw, waits_for
+from headgate.network.assignment import SOURCE, Kind, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.extension import TENANT, SiteExtension
-from headgate.network.placement import Kind
 from headgate.report.network_page import RunningNetwork, SiteRow
 from headgate.service.running import Running
 from headgate.service.security.keys import DEFAULT_TENANT, Keys

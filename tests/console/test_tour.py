@@ -9,8 +9,7 @@ import pytest
 
 from headgate.cli import cli
 from headgate.console.extension import Console
-from headgate.console.tour import MARK, Tour, check_place
-from headgate.console.tour_workload import edges, nodes
+from headgate.console.tour import MARK, Tour, check_place, edges, nodes
 from headgate.errors import StorageError
 from tests.console.serving import serving
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from headgate import Edge, Event, Node, Subscription
-from headgate.contents.mixed.texts import ALWAYS, read_dialect
+from headgate.contents.mixed.kind import ALWAYS, read_dialect
 from headgate.core.event import JSON
 from headgate.core.event import XML as XML_TYPE
 from headgate.core.ranks import EXACT, Best, read_factors
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from headgate.core.event import Id
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
     from tests.contract.world import Question, World
     from tests.spark.files import Row
 

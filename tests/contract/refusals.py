@@ -44,11 +44,6 @@ NO_LANGUAGE = (
     "dialect 'latin' is not known: use 'sql', 'labels', 'sparql', 'tuples', 'xpath', 'tree', 'eventbridge', "
     "'cloudevents', 'cesql', 'elasticsearch' or 'vespa'"
 )
-OF_DOCUMENTS = {
-    RDF: "dialect 'latin' is for records: filters of RDF events are 'sparql' or 'tuples'",
-    XML: "dialect 'latin' is not for XML: filters of XML events are 'xpath' or 'tree'",
-}
-"""What tables of a graph say of it."""
 NO_JSON, NO_OBJECT = "not valid JSON: Input data was truncated", "expected a JSON object, found list"
 FORMATS = {RDF: "turtle, nt, rdfxml, jsonld, rss, atom", XML: "xml, rss, atom"}
 SENT = {
@@ -108,14 +103,12 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
     good: Row = {"filter": ALWAYS[content], "dialect": DIALECTS[content]}
     good |= {"node": node} if world.graph else {}
     one, two, three, four, five, six, seven = (_fresh(world, number) for number in range(1, 8))
-    latin = NO_LANGUAGE
     again = f"id {known!r} was given by an earlier row already"
     if world.graph:
         again = f"subscription {known!r} is given again: an id can be used once"
-        latin = OF_DOCUMENTS.get(world.content, NO_LANGUAGE)
     found = [
         _bad({**good, "id": one, "filter": text}, reason),
-        _bad({**good, "id": two, "dialect": "latin"}, latin, NO_LANGUAGE),
+        _bad({**good, "id": two, "dialect": "latin"}, NO_LANGUAGE),
         _bad({**good, "id": known}, again, f"id {known!r} is subscribed already: unsubscribe it first"),
         _bad(
             {**good, "id": None},
@@ -151,7 +144,7 @@ def bad_subscriptions(world: World, known: Id, node: Id) -> list[Bad]:
             ),
             _bad(
                 {**good, "id": seven, "node": None},
-                f"subscription {seven!r}: it is attached to no node: name one in the column 'node'",
+                f"subscription {seven!r}: it is attached to no node: name one as its 'node'",
                 f"subscription {seven!r} is attached to no node: give `node`",
             ),
         ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
-from headgate.contents.mixed.texts import read_dialect, with_dialect
+from headgate.contents.mixed.kind import read_dialect, with_dialect
 from headgate.contents.registry import kind_of
 from headgate.core.rooms import MIXED_SIGN
 from headgate.core.subscription import MIXED
@@ -91,8 +92,9 @@ def draw_xml(rng: random.Random, number: int) -> dict[str, object]:
 def both_trees(one: str, other: str) -> str:
     """Put two patterns side by side; what they return does not matter."""
     left, right = parse_tree(one).nodes, parse_tree(other).nodes
-    moved = [node if node.parent < 0 else replace(node, parent=node.parent + len(left)) for node in right]
-    return print_tree(Tree(tuple(replace(node, returns=()) for node in (*left, *moved))))
+    count = len(left)
+    moved = [each if each.parent < 0 else structs.replace(each, parent=each.parent + count) for each in right]
+    return print_tree(Tree(tuple(structs.replace(node, returns=()) for node in (*left, *moved))))
 
 
 DOCUMENTS: list[pa.Field[Any]] = [

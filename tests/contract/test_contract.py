@@ -16,9 +16,9 @@ import pytest
 
 from headgate import Event, Subscription
 from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.engine.question import Top
 from headgate.errors import HeadgateError
 from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
-from headgate.runtime.questions import Top
 from headgate.runtime.sharding import ACCESS, HASH, TENANT, Sharding
 from tests.contract.connect import Connect
 from tests.contract.frames import Frames, FrameStream
@@ -336,9 +336,6 @@ def test_an_id_of_the_other_kind_is_refused_in_the_same_words(content: str) -> N
     assert told[0] == told[1]
 
 
-@pytest.mark.xfail(
-    reason="of an event that enters where no edge leaves, shards do not say that the filter fails"
-)
 def test_shards_explain_as_one_piece(tmp_path: Path) -> None:
     """An event that comes from a node without edges is explained alike in one piece and in shards."""
     world = draw_world(RECORDS, (1,), graph=True, ranked=False)

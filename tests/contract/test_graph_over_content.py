@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Edge, Event, Node, Subscription
-from headgate.graph.index import GraphIndex
-from headgate.graph.walk.evaluators import EVALUATORS
+from headgate.graph.index import EVALUATORS, GraphIndex
 from tests.contract.rooms import Room, WithoutPlanes, every_room
 from tests.graph.random_graphs import SHAPES, Drawn, draw_graph
 from tests.graph.reference import reach_nodes, reach_subscriptions

@@ -15,7 +15,7 @@ from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import SPARQL, SQL, XPATH
 from headgate.errors import HeadgateError, TableError
 from headgate.rdf.index import bindings
-from headgate.runtime.engines import ShardEngines
+from headgate.runtime.engines import Runtime
 from headgate.tables.results import Tables
 from tests.contract.library import Library
 from tests.contract.telling import MIXED, taxonomy
@@ -143,7 +143,7 @@ def test_shards(content: str, graph: bool, tmp_path: Path) -> None:
         compile_graph(None, places, to, quiet=True, **more)
     else:
         compile_subscriptions(None, str(tables["subscriptions"]), to, quiet=True, **more)
-    shards = ShardEngines.open(tmp_path / "snapshot")
+    shards = Runtime.open(tmp_path / "snapshot")
     events = events_of(world)
     names: list[Any] = [event.id for event in events]
     ids = pa.array(names)

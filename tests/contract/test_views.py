@@ -16,7 +16,7 @@ from headgate import Engine, Node, Options
 from headgate.contents.kind import FilterSettings
 from headgate.core.event import N_TRIPLES, XML, Event
 from headgate.core.subscription import SPARQL, SQL, XPATH, Subscription
-from headgate.engine.planned.grown_views import GrownViews, names_of
+from headgate.engine.grown_views import GrownViews, names_of
 from headgate.engine.views import views_at, views_of
 from headgate.errors import PlanError, SubscriptionError
 from headgate.graph.index import GraphIndex

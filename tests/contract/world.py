@@ -19,7 +19,7 @@ from tests.contract.telling import CONTENTS, DIALECTS, MIXED, Thing, Wish
 
 if TYPE_CHECKING:
     from headgate.core.event import Id
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
     from tests.contract.refusals import Bad
     from tests.contract.rooms import Room
     from tests.spark.files import Row

@@ -16,7 +16,7 @@ import pytest
 import headgate
 from headgate.core.jit import signatures, sources, store
 from headgate.core.jit.notation import describe, parse
-from headgate.core.jit.processor import Target
+from headgate.core.jit.store import Target
 from headgate.core.jit.warming import remove_old
 from tests.seeds import NIGHTLY
 

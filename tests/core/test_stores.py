@@ -17,14 +17,12 @@ from click.testing import CliRunner
 from headgate import Engine, Subscription
 from headgate.cli import cli
 from headgate.core.snapshot import digest_of, open_snapshot, write_snapshot
-from headgate.core.versions import cache
+from headgate.core.versions import replacing
 from headgate.core.versions.current import CURRENT
-from headgate.core.versions.locating import locate, located, title_of
 from headgate.core.versions.replacing import new_version
-from headgate.core.versions.stores import Address, Store
+from headgate.core.versions.stores import Address, Store, locate, located, title_of
 from headgate.errors import SnapshotError, TableError
-from headgate.runtime import log, stored
-from headgate.runtime.snapshots import engines_at
+from headgate.runtime import inventory, log
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target, opened
 from tests.core.stores import BUCKET, StoreServer
@@ -145,7 +143,7 @@ def test_what_is_damaged_on_the_way_is_refused(store: StoreServer, tmp_path: Pat
 FETCH = """
 import sys, time
 from headgate.core.versions import stores
-from headgate.core.versions.locating import located
+from headgate.core.versions.stores import located
 fetch = stores.Store.fetch
 def slow(self, *given, **more):
     print("fetching", flush=True)
@@ -184,7 +182,7 @@ def test_targets_name_the_address_for_workers(tmp_path: Path) -> None:
     (group,) = target.groups(1 << 40)
     assert group.place.startswith("s3://")
     assert len(opened(group)) == 9
-    assert sum(len(ids) for ids in target.ids()) == 9
+    assert sum(len(ids) for ids in opened(target.whole).built) == 9
     assert digest_of(located(target.shards[1].place)) == target.shards[1].digest
     assert locate(target.place).place.parent == tmp_path / "worker"
 
@@ -201,12 +199,12 @@ def test_the_cache_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     size = sum(file.stat().st_size for file in places[0].rglob("*") if file.is_file())
     for most, left in ((2.5 * size / 2**30, [False, True, True]), (0, [False, False, True])):
         monkeypatch.setenv("HEADGATE_CACHE_GB", str(most))
-        cache.make_room(tmp_path / "cache", places[2])
+        replacing.make_room(tmp_path / "cache", places[2])
         assert [place.exists() for place in places] == left
     assert first_of(f"s3://{BUCKET}/bound0") == 0
     monkeypatch.setenv("HEADGATE_CACHE_GB", "many")
     with pytest.raises(SnapshotError, match="HEADGATE_CACHE_GB is 'many': give a number of gigabytes"):
-        cache.make_room(tmp_path / "cache", places[2])
+        replacing.make_room(tmp_path / "cache", places[2])
 
 
 def run(*words: object) -> Any:
@@ -246,8 +244,8 @@ def test_on_the_command_line(store: StoreServer, tmp_path: Path, monkeypatch: py
     assert len(names(place)) == 2
     # What somebody may be sending stays.
     store.write(f"{BUCKET}/line/000009-0000000000000000/half.npy", b"")
-    assert len(stored.prune(place, 0).kept) == 2
-    assert stored.look_at(place)[0].damaged is not None
+    assert len(inventory.prune(place, 0).kept) == 2
+    assert inventory.look_at(place)[0].damaged is not None
 
 
 def test_what_is_refused_on_the_command_line(
@@ -288,7 +286,7 @@ def test_a_stream_follows_an_address(
             Engine.build([Subscription(each, "age > 1") for each in ids]).backend.save(staged, source=None)
 
     def subscribed() -> set[str]:
-        found = engines_at(subscriptions.at(**subscriptions.pin()))
+        found = subscriptions.at(**subscriptions.pin()).open()
         return {str(name) for ids in found.ids for name in ids}
 
     compile_("a", position=[])
@@ -298,7 +296,7 @@ def test_a_stream_follows_an_address(
     assert subscribed() == {"a", "b1", "b2"}
     compile_("a", "c", position=["1.jsonl"])
     assert subscribed() == {"a", "b2", "c"}
-    stored.prune(place, 0)
+    inventory.prune(place, 0)
     store.files.delete_file(f"{BUCKET}/stream/{CURRENT}")
     assert subscribed() == subscribed() == {"a", "b2", "c"}
     told = capsys.readouterr().err

@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 
 from headgate.core.interning import TextPool
 from headgate.core.jit import bare
-from headgate.core.text.alphabets import JAVA, LETTERS, PYTHON, RUST, SELECTORS, Alphabet
+from headgate.core.text.alphabets import (
+    JAVA,
+    LETTERS,
+    PYTHON,
+    RUST,
+    SELECTORS,
+    Alphabet,
+    is_word,
+    wanted_word,
+    words,
+)
 from headgate.core.text.finding import KnownWords
 from headgate.core.text.listing import Marks, WordLists, collect, mark_words
-from headgate.core.text.words import is_word, wanted_word, words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ import click
 
 from headgate.cli import cli
 from headgate.cli.options import REPEATED, metavar
-from headgate.core.settings import Kind, setting_of, settings_of, write_seconds
+from headgate.core.settings import AUTO, UNITS, SettingKind, settings_of, write_seconds
 from headgate.pipeline.file.settings import TABLES
 from headgate.tables.settings import Backtest, WhatIf, Where
 from tests.docs.fences import ROOT
@@ -17,6 +17,7 @@ from tests.docs.fences import ROOT
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
+    from typing import Any
 
     from headgate.core.settings import Setting
 
@@ -46,7 +47,7 @@ def tables() -> dict[tuple[Path, str], list[str]]:
     for name, each_command in commands.items():
         own = [each for each in each_command.params if each.name not in SHARED]
         found[CLI, f"## `headgate {name}`"] = option_rows(own)
-    engine = setting_of(Where, "engine")
+    (engine,) = (each for each in settings_of(Where) if each.name == "engine")
     found[CLI, "### One filter"] = option_rows([*settings_of(Backtest), engine])
     found[CLI, "### A set of changes"] = option_rows([*settings_of(WhatIf), engine])
     shared = [each for each in command("match").params if each.name in SHARED]
@@ -71,9 +72,9 @@ def option_rows(settings: Iterable[Setting | click.Parameter]) -> list[str]:
 
 def _row(setting: Setting) -> str:
     written = setting.flag
-    if setting.kind is Kind.FLAG and setting.default is not False:
+    if setting.kind is SettingKind.FLAG and setting.default is not False:
         written = f"{setting.flag}`, `--no-{setting.flag.removeprefix('--')}"
-    elif setting.kind is not Kind.FLAG:
+    elif setting.kind is not SettingKind.FLAG:
         written += f" {metavar(setting) or setting.metavar or setting.flag.rpartition('-')[2].upper()}"
     parts = [setting.help]
     if setting.choices:
@@ -88,7 +89,7 @@ def _row(setting: Setting) -> str:
         parts.append("required")
     elif setting.shown:
         parts.append(f"by default {setting.shown}")
-    elif setting.kind is not Kind.FLAG and setting.default not in (None, (), {}):
+    elif setting.kind is not SettingKind.FLAG and setting.default not in (None, (), {}):
         parts.append(f"by default {_written(setting)}")
     meaning = "; ".join(parts)
     return f"| `{written}` | {meaning}{f'. {setting.more}' if setting.more else ''} |"
@@ -97,7 +98,7 @@ def _row(setting: Setting) -> str:
 def _written(setting: Setting) -> str:
     """Write a default as it is given."""
     default = setting.default
-    if setting.kind is Kind.SECONDS:
+    if setting.kind is SettingKind.SECONDS:
         return write_seconds(default)
     if isinstance(default, tuple):
         return " ".join(map(str, default))
@@ -110,8 +111,40 @@ def file_rows(settings: Iterable[Setting]) -> list[str]:
     for each in settings:
         about = ", ".join(f"`{name}`" for name in each.only)
         meaning = f"{about}: {each.help}" if about else each.help
-        rows.append(f"| `{each.where}` | {each.value_text} | {each.default_text} | {meaning} |")
+        rows.append(f"| `{each.where}` | {_value(each)} | {_default(each)} | {meaning} |")
     return rows
+
+
+def _value(setting: Setting) -> str:
+    """Write what a setting may be."""
+    if setting.choices:
+        return " or ".join(f'`"{choice}"`' for choice in setting.choices)
+    if setting.least is None or setting.kind is SettingKind.SECONDS:
+        return setting.kind.value
+    upto = " or more" if setting.most is None else f" to {setting.most:,}"
+    if setting.kind is SettingKind.COUNT:
+        return f'{SettingKind.WHOLE.value}, {setting.least:,}{upto}, or `"{AUTO}"`'
+    return f"{setting.kind.value}, {setting.least:,}{upto}"
+
+
+def _default(setting: Setting) -> str:
+    """Write what a setting is if nothing is said."""
+    if setting.required:
+        return "required"
+    if setting.shown:
+        chosen = setting.shown.strip("`")
+        return f'`"{chosen}"`' if chosen in setting.choices else setting.shown
+    if setting.kind is SettingKind.SECONDS and setting.default is not None and setting.default >= UNITS["m"]:
+        return f'`"{write_seconds(setting.default)}"`'
+    return "none" if setting.default in (None, (), {}) else f"`{_toml(setting.default)}`"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return str(list(value))
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def replaced(text: str, heading: str, rows: list[str]) -> str:

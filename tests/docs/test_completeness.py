@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 
@@ -35,10 +37,37 @@ def test_the_map_is_short_and_names_every_room() -> None:
     assert drawn == {str(room.relative_to(PACKAGE)) for room in ROOMS} - {"."}
 
 
-def test_what_the_map_names_is_there() -> None:
-    named = {*re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)`", MAP)}
-    assert len(named) > 20
-    assert [path for path in named if not (PACKAGE / path).is_file() and not (ROOT / path).is_file()] == []
+PAGES = [
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md")),
+    *ROOT.glob("docs/**/*.md"),
+]
+_FOLDERS = "|".join(
+    ("src", "tests", "benchmarks", "examples", *(room.name for room in ROOMS if room.parent == PACKAGE))
+)
+_MODULE = re.compile(rf"`((?:[\w-]+/)*\w+\.py|(?:{_FOLDERS})/[a-z_/]+|headgate(?:\.[a-z_]+)+)`")
+FILES = [
+    f"/{file.relative_to(ROOT)}"
+    for folder in ("src", "tests", "benchmarks", "examples", "docs")
+    for file in (ROOT / folder).rglob("*.py")
+]
+
+
+def test_what_pages_name_is_there() -> None:
+    """Modules and folders, by path or by import."""
+    named = {(page.name, found) for page in PAGES for found in _MODULE.findall(page.read_text("utf-8"))}
+    assert len(named) > 100
+    assert sorted(each for each in named if not _is_there(each[1])) == []
+
+
+def _is_there(name: str) -> bool:
+    if name.endswith(".py"):
+        # A page about a room may leave that out.
+        return any(file.endswith(f"/{name}") for file in FILES)
+    if name.startswith("headgate."):
+        # The last part may be a name in a module.
+        return any(_is_there(path.replace(".", "/")) for path in (name, name.rpartition(".")[0]))
+    places = (folder / name for folder in (PACKAGE, ROOT, ROOT / "src"))
+    return any(place.exists() or place.with_suffix(".py").is_file() for place in places)
 
 
 def test_no_room_is_too_large() -> None:
@@ -57,6 +86,14 @@ def test_code_stays_within_its_budget(folder: str) -> None:
     assert limit <= count * (1 + SLACK), (
         f"{folder} has {count:,} lines of code: set its limit in {file} to that"
     )
+
+
+@pytest.mark.parametrize("package", ["headgate", "headgate.spark"])
+def test_public_names_are_loaded_from_where_they_are(package: str) -> None:
+    """Every name is there, and no module of its name takes its place once that is imported."""
+    public = import_module(package)
+    assert not {module.name for module in iter_modules(public.__path__)} & {*public.__all__}
+    assert all(callable(getattr(public, name)) for name in public.__all__ if not name.isupper())
 
 
 def test_contents_are_told_apart_by_their_kinds_only() -> None:

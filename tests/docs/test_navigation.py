@@ -42,6 +42,7 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
         "headgate": Counter(headgate.__all__),
         "headgate.spark": Counter(headgate.spark.__all__),
     }
+    assert all(hasattr(headgate.spark, name) for name in headgate.spark.__all__)
 
 
 def test_pages_are_laid_out_with_what_they_link_to(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from headgate.report.runs import charts, stream_charts
+from headgate.report.runs import charts
 from headgate.report.runs import page as run_pictures
 from headgate.stream.metrics import CATALOGUE
 from tests.docs.fences import ROOT, fences
@@ -27,10 +27,10 @@ def test_every_picture_is_explained() -> None:
         charts.matches_per_event(PAGE),
         charts.busiest(PAGE),
         charts.throughput(PAGE),
-        stream_charts.latency(STREAM),
-        stream_charts.batches(STREAM),
-        stream_charts.left_out(STREAM),
-        stream_charts.versions(STREAM),
+        charts.latency(STREAM),
+        charts.batches(STREAM),
+        charts.left_out(STREAM),
+        charts.versions(STREAM),
         run_pictures.steps(PAGE),
         run_pictures.tasks(PAGE),
     ]

@@ -439,13 +439,15 @@ def test_an_engine_of_one_content_is_asked_about_that() -> None:
         SubscriptionError, match=r"a taxonomy and options are for filters of RDF, and these are"
     ):
         Engine.build([records], taxonomy=Taxonomy())
-    with pytest.raises(SubscriptionError, match="dialect 'sparql' is not for records: their filters are"):
+    with pytest.raises(
+        SubscriptionError, match="dialect 'sparql' is not for records: filters of records are"
+    ):
         Engine.build([records]).subscribe(patterns)
     for kind in RDF_KINDS:
         engine = over_rdf(kind, patterns)
         wrong = replace(records, node="net" if "graph" in kind else None)
         with pytest.raises(
-            SubscriptionError, match="dialect 'sql' is for records: filters of RDF events are"
+            SubscriptionError, match="dialect 'sql' is not for RDF events: filters of RDF events are"
         ):
             engine.subscribe(wrong)
         assert "r" not in engine.match(DOCUMENT)

@@ -9,8 +9,8 @@ import pytest
 
 from headgate import Edge, Engine, Node, Subscription, Taxonomy
 from headgate.engine.backend import Backend
-from headgate.engine.refusals import RefusedSubscription
-from headgate.engine.unknown import Unknown
+from headgate.engine.inputs import RefusedSubscription
+from headgate.engine.queries import Unknown
 from headgate.errors import FilterError, GraphError, HeadgateError, SubscriptionError
 
 KINDS = ["plain", "ranked", "graph", "ranked graph"]

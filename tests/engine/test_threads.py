@@ -12,7 +12,7 @@ import pytest
 
 from headgate import Engine, Event
 from headgate.core.omission import Omissions, tell
-from headgate.engine import threads
+from headgate.engine import answers
 from headgate.errors import EventError
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "LEAST", 3)
-    monkeypatch.setattr(threads, "MOST", 5)
+    monkeypatch.setattr(answers, "LEAST_RUN", 3)
+    monkeypatch.setattr(answers, "MOST_RUN", 5)
 
 
 def made(kind: str) -> tuple[Engine, list[dict[str, Any]]]:
@@ -109,9 +109,9 @@ def test_the_first_failure_is_told() -> None:
         return item
 
     with pytest.raises(EventError, match="item 4"):
-        threads.spread(work, range(50), 4)
-    assert threads.spread(work, range(4), 9) == [0, 1, 2, 3]
-    assert threads.spread(work, [], 3) == []
+        answers.spread(work, range(50), 4)
+    assert answers.spread(work, range(4), 9) == [0, 1, 2, 3]
+    assert answers.spread(work, [], 3) == []
 
 
 def test_what_is_left_out_is_told_in_order() -> None:
@@ -127,7 +127,7 @@ def test_what_is_left_out_is_told_in_order() -> None:
     backend: Backend = Telling()  # type: ignore[assignment]
     events = [Event(e, {}) for e in range(30)]
     with Omissions() as left_out:
-        list(threads.ask(backend, events, pa.array(range(30)), None, 9, 4))
+        list(answers.ask(backend, events, pa.array(range(30)), None, 9, 4))
     assert [each.event for each in left_out] == list(range(30))
 
 

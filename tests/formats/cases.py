@@ -33,7 +33,7 @@ from headgate.service.envelope import sent_row
 from headgate.service.resources import ConsumerBody, SubscriptionBody
 from headgate.service.server import Server
 from headgate.service.settings import Quotas, ServiceSettings
-from headgate.service.storage.schema import SERVER, TENANT
+from headgate.service.storage.database import SERVER, TENANT
 from headgate.xml.index.live import LAYOUT as XML
 from tests.streaming.world import World
 
@@ -189,10 +189,10 @@ def _ask_service(place: Path, data: str = "data") -> object:
         sent = sent_row({"id": "new", "price": 3})
         found = await tenant.publish([sent.event], [sent.text], named=True)
         return [
-            [key.note, sorted(key.scopes), tenant.quotas.subscriptions],
+            [key.note, sorted(key.scopes), tenant.registry.quotas.subscriptions],
             [each.position for each in before.deliveries],
             [found.positions, [sorted(map(str, each)) for each in found.matches]],
-            sorted(tenant.revisions),
+            sorted(tenant.registry.revisions),
             sorted(each.id for each in tenant.store.consumers.all()),
             msgspec.json.decode(next(iter(tenant.store.log.read(1, 1))).texts[0])["data"],
         ]

@@ -12,8 +12,7 @@ import pytest
 
 from headgate.core.snapshot import MANIFEST, add_to_manifest, manifest_of
 from headgate.errors import HeadgateError
-from headgate.service.storage.database import Database
-from headgate.service.storage.schema import TENANT
+from headgate.service.storage.database import TENANT, Database
 from tests.cli.running import Command
 from tests.formats.cases import CASES, FIXTURES, place_of, unpack
 

@@ -8,8 +8,7 @@ from functools import partial
 import pytest
 
 from headgate.errors import GraphError
-from headgate.graph.index import GraphIndex
-from headgate.graph.walk.evaluators import EVALUATORS
+from headgate.graph.index import EVALUATORS, GraphIndex
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph, valid_text
 from tests.graph.reference import reach_nodes, reach_subscriptions

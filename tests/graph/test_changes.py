@@ -11,8 +11,7 @@ import pytest
 
 from headgate import Edge, Event, Node, Subscription
 from headgate.errors import FilterError, GraphError, SubscriptionError
-from headgate.graph.index import GraphIndex
-from headgate.graph.walk.evaluators import EVALUATORS
+from headgate.graph.index import EVALUATORS, GraphIndex
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_filter, draw_graph, valid_text
 from tests.graph.reference import reach_nodes, reach_subscriptions

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.graph.walk.evaluators import BY_NAME, dag, dag_skip, general, scc_skip
+from headgate.papers.evaluators import BY_NAME, dag, dag_skip, general, scc_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.graph.walk.evaluators import Sets
+    from headgate.papers.evaluators import Sets
 
 
 @dataclass

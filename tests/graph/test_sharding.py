@@ -11,8 +11,9 @@ import pytest
 
 from headgate import Edge, Event, Node, Subscription
 from headgate.core.ids import Ids
+from headgate.core.snapshot import shard_places
 from headgate.errors import GraphError, SnapshotError
-from headgate.graph.build.sharding import homes, save_shards, shard, shard_places
+from headgate.graph.build.sharding import homes, save_shards, shard
 from headgate.graph.build.tables import from_models
 from headgate.graph.index import GraphIndex
 from headgate.records.index.index import RecordIndex

@@ -59,7 +59,7 @@ def test_refused_rows_and_the_rest() -> None:
         ("subscriptions", 1): ("s2", "subscription 's2': there is no node 'zz'"),
         ("subscriptions", 2): (
             "s3",
-            "subscription 's3': it is attached to no node: name one in the column 'node'",
+            "subscription 's3': it is attached to no node: name one as its 'node'",
         ),
         ("subscriptions", 3): ("s1", "subscription 's1' is given again: an id can be used once"),
     }

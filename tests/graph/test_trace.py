@@ -10,8 +10,8 @@ import pytest
 
 from headgate import Edge, Event, Node, Subscription
 from headgate.errors import EventError
+from headgate.graph.explain import ENTERED, PASSED, STOPPED, names_at, trace
 from headgate.graph.index import GraphIndex
-from headgate.graph.trace import ENTERED, PASSED, STOPPED, names_at, trace
 from headgate.records.index.index import RecordIndex
 from tests.graph.random_graphs import SHAPES, Drawn, draw_event, draw_graph, valid_text
 from tests.graph.reference import passes

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.contents.protocol import ContentRoom
-    from headgate.graph.walk.hits import Found
+    from headgate.graph.walk.hits import Match
 
 
 class Only(StrategyChooser):
@@ -40,7 +40,7 @@ class Only(StrategyChooser):
         self.asked = 0
         self._left = 1 << 62
 
-    def run(self, count: int, work: Callable[[int, int, int], Iterable[Found]]) -> Iterator[Found]:
+    def run(self, count: int, work: Callable[[int, int, int], Iterable[Match]]) -> Iterator[Match]:
         self.asked += 1
         return super().run(count, work)
 

@@ -7,9 +7,9 @@ says what it pays for, as decision 29 says.
 from __future__ import annotations
 
 MOST_CODE = {
-    "src": 111_500,
+    "src": 101_000,
     "tests": 66_800,
-    "benchmarks": 8_400,
+    "benchmarks": 8_850,
 }
 SLACK = 0.01
 """A limit stands above the count by no more than this part of it."""

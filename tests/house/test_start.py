@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGE = (
-    "highspy", "jinja2", "lark", "lxml", "matplotlib", "nats", "numba", "pandas", "pyarrow", "pyoxigraph",
+    "highspy", "jinja2", "lxml", "matplotlib", "nats", "numba", "pandas", "pyarrow", "pyoxigraph",
     "pyspark", "rich", "scipy", "sqlglot",
 )  # fmt: skip
 """What takes long to load."""
-LIBRARIES = ("highspy", "lark", "lxml", "matplotlib", "pandas", "pyoxigraph", "pyspark", "sqlglot")
+LIBRARIES = ("highspy", "lxml", "matplotlib", "pandas", "pyoxigraph", "pyspark", "sqlglot")
 """The same, without what every match needs: numba, which loads scipy, and pyarrow."""
 ROOMS = {
     "records": "headgate.records.index.index",
@@ -160,8 +160,8 @@ print("SPENT", time.process_time())
     [
         (RECORDS, ["records"], []),
         (GRAPH, ["records", "graph"], []),
-        (RDF, ["rdf"], ["lark", "pyoxigraph"]),
-        (XML, ["xml"], ["lark", "lxml"]),
+        (RDF, ["rdf"], ["pyoxigraph"]),
+        (XML, ["xml"], ["lxml"]),
     ],
     ids=["records", "graph", "rdf", "xml"],
 )
@@ -210,7 +210,10 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "network-simulate": (["network", "simulate", "nope", "--output", "x.html"], "x.html is no picture"),
     "publish": (["publish", "--url", "localhost:8080"], "the address 'localhost:8080' is none of a service"),
     "listen": (["listen", "--url", "ftp://x"], "the address 'ftp://x' is none of a service"),
-    "warm": (["warm", "nope"], "'nope' is not a room with kernels: those are core, graph, network, plan"),
+    "warm": (
+        ["warm", "nope"],
+        "'nope' is not a room with kernels: those are core, graph, network, papers, plan",
+    ),
     "compile": (["compile", "--subscriptions", "nope.jsonl", "--output", "x"], "nope.jsonl does not exist"),
     "compile-graph": (
         ["compile", "--nodes", "nope.csv", "--edges", "e.csv", "--output", "x"],

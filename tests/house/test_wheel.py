@@ -172,8 +172,8 @@ def test_a_processor_that_lacks_something_compiles_and_says_so(installed: Instal
     # No processor has it, so this one is as good as an old one.
     older = """
 import platform
-from headgate.core.jit import processor
-processor._LEAST[platform.machine()] += ("time-travel",)
+from headgate.core.jit import store
+store._LEAST[platform.machine()] += ("time-travel",)
 """
     done = installed.run(COUNTED + older + ONE_KERNEL + COMPILED)
     assert done.stdout == "[1, 4] 1\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headgate.records.importers.cesql import reference
-from headgate.records.importers.cesql.parse import parse
+from headgate.records.importers import cesql_reference as reference
+from headgate.records.importers.cesql_parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ import pytest
 
 from headgate.core.subscription import CESQL
 from headgate.errors import FilterError
-from headgate.records.importers.cesql.parse import parse
-from headgate.records.importers.cesql.reference import Wrong, evaluate, holds
+from headgate.records.importers.cesql_parse import parse
+from headgate.records.importers.cesql_reference import Wrong, evaluate, holds
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
 from tests.seeds import seeds

@@ -45,7 +45,7 @@ def test_engines_take_it(dialect: str) -> None:
 
 def test_other_dialects_are_refused() -> None:
     with pytest.raises(
-        SubscriptionError, match="is not for records: their filters are 'sql', 'labels', 'eventb"
+        SubscriptionError, match="is not for records: filters of records are 'sql', 'labels', 'eventb"
     ):
         to_sql("ASK {}", "sparql")
 

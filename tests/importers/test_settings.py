@@ -10,10 +10,8 @@ import pytest
 
 from headgate import Event, Subscription
 from headgate.core.subscription import CESQL, CLOUDEVENTS, ELASTICSEARCH, EVENTBRIDGE, VESPA
-from headgate.records.importers.cesql import parse as cesql_parse
-from headgate.records.importers.cesql import reference as cesql_reference
+from headgate.records.importers import cesql_parse, cesql_reference, vespa
 from headgate.records.importers.registry import EXACTLY
-from headgate.records.importers.vespa import parse as vespa_parse
 from headgate.records.index.index import RecordIndex
 from tests.importers import cloudevents as cloudevents_reference
 from tests.importers import elasticsearch as elasticsearch_reference
@@ -65,7 +63,7 @@ DRAWN: dict[str, tuple[Callable[..., list[str]], Callable[..., dict[str, Any]], 
     VESPA: (
         lambda rng: [test_vespa.predicate(rng) for _ in range(30)],
         test_vespa.event,
-        lambda text, event: vespa_reference.holds(vespa_parse.parse(text), event),
+        lambda text, event: vespa_reference.holds(vespa.parse(text), event),
     ),
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.core.subscription import VESPA
 from headgate.errors import FilterError
-from headgate.records.importers.vespa.parse import parse
+from headgate.records.importers.vespa import parse
 from headgate.records.language.dialects import to_sql
 from tests.importers.agreement import COMPUTED, agree
 from tests.importers.vespa import holds

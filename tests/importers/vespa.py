@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from headgate.records.importers.vespa.model import Constant, InRange, InSet, Join, Not
+from headgate.records.importers.vespa import Constant, InRange, InSet, Join, Not
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from headgate.records.importers.vespa.model import Node
+    from headgate.records.importers.vespa import Node
 
 
 def holds(node: Node, event: Mapping[str, Any]) -> bool:
     """Tell whether a predicate holds.
 
-    >>> from headgate.records.importers.vespa.parse import parse
+    >>> from headgate.records.importers.vespa import parse
     >>> holds(parse("hobby in [golf] and not (age in [..20])"), {"hobby": ["chess", "golf"]})
     True
     """

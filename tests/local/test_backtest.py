@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate.errors import TableError
-from headgate.local.json_columns import columns_of
+from headgate.local.rows import columns_of
 from headgate.tables.places import UnsureError
 from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
 from tests.spark.jobs import backtest

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from headgate import Engine
+from headgate.core.snapshot import shard_name
 from headgate.core.versions.current import resolved
-from headgate.graph.build.sharding import shard_name
 from headgate.jobs.match import match_events
 from headgate.local import small
 from headgate.local.runner import LocalRunner

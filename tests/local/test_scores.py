@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from headgate.engine.question import Top
 from headgate.jobs.match import match_events
 from headgate.local.runner import LocalRunner
-from headgate.runtime.questions import Top
 from tests.spark.jobs import compile_subscriptions
 
 if TYPE_CHECKING:

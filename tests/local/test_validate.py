@@ -80,7 +80,7 @@ def test_whoever_matches_comes_to_the_filter(seed: int) -> None:
     rng = random.Random(seed)
     texts = [random_filter(rng) for _ in range(60)]
     events = [Event.from_row(random_event(rng, number)) for number in range(40)]
-    columns = EventColumns([event.attributes for event in events])
+    columns = EventColumns(events)
     found = find_access(compile_filters(texts).programs, columns)
     for text, each in zip(texts, found, strict=True):
         matched = sum(matches(parse_filter(text), event.attributes) for event in events)

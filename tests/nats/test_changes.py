@@ -11,12 +11,11 @@ from headgate import Engine, Subscription
 from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
 from headgate.runtime.changes import Change
-from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
-from headgate.stream.changes import open_changes
 from headgate.stream.settings import StreamSettings
-from headgate.stream.sources.nats_changes import NatsChanges
-from headgate.tables.contained import contained
+from headgate.stream.sources.nats_log import NatsChanges
+from headgate.stream.sources.registry import open_changes
+from headgate.tables.requests import contained
 from tests.streaming.world import World, log_of
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def test_a_snapshot_says_which_messages_it_contains(server: Server, tmp_path: Pa
             Engine.build([Subscription(each, "age > 5") for each in ids]).backend.save(place, source=None)
 
     def subscribed() -> set[str]:
-        found = engines_at(subscriptions.at(**subscriptions.pin()))
+        found = subscriptions.at(**subscriptions.pin()).open()
         return {str(name) for ids in found.ids for name in ids}
 
     world = World(tmp_path, {"changes": server.url("CONTAINED", "max_rows=2")})

@@ -9,7 +9,7 @@ import pytest
 
 from headgate.brokers.nats.reading import Message, as_row
 from headgate.core.event import Event
-from headgate.stream.reading import ReadSettings, read_given
+from headgate.stream.reading import SourceReading, read_given
 from headgate.stream.sources.nats_log import as_batch
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def message(data: bytes, headers: dict[str, str] | None = None) -> Message:
 
 
 def read(one: Message, content: str = "records") -> Event | EventError:
-    ((given,),) = read_given([as_batch([one])], ReadSettings(content, None, "time"))
+    ((given,),) = read_given([as_batch([one])], SourceReading(content, None, "time"))
     return given.event
 
 

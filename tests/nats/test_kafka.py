@@ -11,8 +11,8 @@ import pytest
 from headgate.errors import MachineError, TableError
 from headgate.spark.stream import kafka
 from headgate.stream.settings import StreamSettings
-from headgate.stream.sources.columns import DDL
 from headgate.stream.sources.kafka import Kafka
+from headgate.stream.sources.logs import DDL
 
 if TYPE_CHECKING:
     from pathlib import Path

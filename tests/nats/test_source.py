@@ -16,8 +16,7 @@ from headgate.errors import HeadgateError, TableError
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.logs import LogStream, read_log
 from headgate.stream.sources import nats_log
-from headgate.stream.sources.columns import COLUMNS, DDL, SCHEMA
-from headgate.stream.sources.logs import LEAST, Span
+from headgate.stream.sources.logs import COLUMNS, DDL, LEAST, SCHEMA, Span
 from headgate.stream.sources.nats_log import NatsLog
 
 if TYPE_CHECKING:

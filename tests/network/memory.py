@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from headgate.network.assignment import SOURCE, Neighbour, taken
+from headgate.network.assignment import SOURCE, Kind, Neighbour, assignments, begins_of, forgotten, taken
 from headgate.network.entry import Mark, Result
 from headgate.network.evaluation import Evaluation
-from headgate.network.placement import Kind, assignments, begins_of, forgotten
 
 if TYPE_CHECKING:
     import random

@@ -12,11 +12,16 @@ import pytest
 
 from headgate import Settings
 from headgate.core.snapshot import digest_of
-from headgate.engine.planned.carried_plan import CarriedPlan, LevelCounts
 from headgate.engine.views import views_of
 from headgate.runtime.targets import Group
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS
-from headgate.tables.frames.disseminating import PlanPlace, count_levels_frame, disseminate_frame
+from headgate.tables.frames.disseminating import (
+    CarriedPlan,
+    LevelCounts,
+    PlanPlace,
+    count_levels_frame,
+    disseminate_frame,
+)
 from headgate.tables.frames.task import FrameTask
 from tests.network.memory import MemoryNetwork
 from tests.network.test_evaluation import direct

@@ -14,10 +14,9 @@ import pytest
 
 from benchmarks.waiting import processes_below
 from headgate import Client
-from headgate.network.assignment import SOURCE
+from headgate.network.assignment import SOURCE, read_sites, write_sites
 from headgate.network.local import LocalSites
 from headgate.network.picture import picture_of
-from headgate.network.sites_file import read_sites, write_sites
 from tests.cli.running import HEADGATE, Command
 from tests.network.test_sites import row_of
 from tests.network.worlds import world_of

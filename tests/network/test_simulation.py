@@ -9,21 +9,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from benchmarks.network_calibration import Observed, calibrate, error, layout_of_placed, predicted, slowed_to
+from benchmarks.network_calibration import (
+    Observed,
+    calibrate,
+    error,
+    hops_of,
+    layout_of_placed,
+    one_place,
+    predicted,
+    slowed_to,
+)
 from headgate import Dissemination, Event, Settings, Subscription
 from headgate.errors import NetworkError, TableError
 from headgate.network.assignment import SOURCE as BY_NAME
 from headgate.network.simulation import fast
-from headgate.network.simulation.cities import cities_of, nine_cities, one_place, read_links, spread
-from headgate.network.simulation.figures import figures_of
-from headgate.network.simulation.layout import (
-    hops_of,
+from headgate.network.simulation.figures import figures_of, simulate_plan
+from headgate.network.simulation.model import (
+    NOTHING,
+    Costs,
+    Links,
+    Machines,
+    Scene,
+    Traffic,
+    cities_of,
     layout_of,
     levels_of,
+    nine_cities,
+    read_links,
+    spread,
     with_joins,
 )
-from headgate.network.simulation.model import NOTHING, Costs, Links, Machines, Scene, Traffic
-from headgate.network.simulation.saved import simulate_plan
 from headgate.network.site import TOGETHER
 from headgate.report.deliveries import Delivered, write_charts
 from tests.network import simulated as reference

@@ -14,14 +14,12 @@ import pytest
 from headgate import AsyncClient, Settings
 from headgate.client.asking import Ask
 from headgate.errors import ServiceError
-from headgate.network.assignment import SOURCE, Assignment, Neighbour
+from headgate.network.assignment import SOURCE, Assignment, Kind, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.entry import Result, read_entry
 from headgate.network.link import LogPage
 from headgate.network.local import LocalSites
-from headgate.network.placement import Kind
-from headgate.network.slow_sites import Limits
-from headgate.network.watch import watch
+from headgate.network.watch import Limits, watch
 from tests.network.proxy import Proxy
 from tests.network.test_evaluation import direct
 from tests.network.worlds import KINDS, World, world_of
@@ -59,7 +57,7 @@ async def results(deployment: Deployment) -> dict[Id, list[tuple[int, Any]]]:
         async with AsyncClient(site.address, key=site.key) as client:
             after: str | None = "0"
             while after is not None:
-                page = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", LogPage))
+                page: LogPage = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", LogPage))
                 after = page.next
                 for item in page.items:
                     entry = read_entry(item.event)
@@ -292,11 +290,11 @@ def test_what_cannot_be_is_refused(sites: LocalSites) -> None:
     sites.start("a")
     site = sites.sites["a"].neighbour
 
-    def asked(method: str, path: str, said: dict[str, Any]) -> Ask:
+    def asked(method: str, path: str, said: dict[str, Any]) -> Ask[dict[str, Any]]:
         body, headers = json.dumps(said).encode(), {"Content-Type": "application/json"}
         return Ask(method, path, dict[str, Any], body, headers)
 
-    def told(**given: Any) -> Ask:
+    def told(**given: Any) -> Ask[dict[str, Any]]:
         said = {"network": "n", "site": "a", "epoch": 2, **given}
         return asked("PUT", "/v1/site", said)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headgate.network.assignment import Assignment, Input, View
 from headgate.network.site import SiteStatus, ViewStatus
-from headgate.network.slow_sites import Limits, SlowSites
+from headgate.network.watch import Limits, SlowSites
 
 if TYPE_CHECKING:
     from headgate.core.event import Id

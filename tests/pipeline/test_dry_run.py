@@ -14,7 +14,7 @@ from headgate.jobs.match import match_events
 from headgate.local.runner import LocalRunner
 from headgate.pipeline.dry_run.dry_run import rehearse
 from headgate.pipeline.dry_run.samples import first_rows
-from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.model import PipelineError
 from headgate.pipeline.file.read import read_pipeline
 from headgate.tables.results import Tables
 from tests.lanes import some
@@ -59,9 +59,9 @@ def test_it_reads_matches_and_counts_what_is_there(tmp_path: Path) -> None:
     assert outputs["best"].matches <= outputs["all"].matches
     subscriptions, events = (found.sizes.tables[name] for name in ("subscriptions", "events"))
     assert subscriptions is not None
-    assert (subscriptions.rows.total, len(subscriptions.reasons)) == (4, 1)
+    assert (subscriptions.table.total, len(subscriptions.reasons)) == (4, 1)
     assert events is not None
-    assert (events.rows.total, len(events.reasons)) == (4, 1)
+    assert (events.table.total, len(events.reasons)) == (4, 1)
     assert all(each.why == "it was not done before" for each in found.steps if each.step.name == "compile")
     text = "\n".join(found.lines)
     assert "subscriptions: 4 rows, " in text
@@ -83,7 +83,7 @@ def test_every_format_is_read_without_spark(tmp_path: Path, form: str) -> None:
     assert found.sizes.outputs["matches"].matches == pytest.approx(3000 * 5000 / 7, rel=0.1)
     judged = found.sizes.tables["events"]
     assert judged is not None
-    assert judged.rows.total == pytest.approx(5000, rel=0.1)
+    assert judged.table.total == pytest.approx(5000, rel=0.1)
 
 
 def test_rows_of_text_are_counted_or_estimated(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_rows_of_a_graph_are_refused_as_compiling_and_matching_refuse_them(tmp_p
 def test_a_graph_that_is_not_read_as_a_whole_is_judged_row_by_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headgate.pipeline.dry_run.compiled_rows.GRAPH_ROWS", 2)
+    monkeypatch.setattr("headgate.pipeline.dry_run.estimate.GRAPH_ROWS", 2)
     put_lines(tmp_path / "nodes.jsonl", [{"id": "pub"}, {"id": "bad", "filter": "price <"}, {"id": "net"}])
     put_lines(tmp_path / "edges.jsonl", [{"source": "pub", "target": "net"}])
     found = rehearsed(tmp_path, GRAPH.format(form="jsonl")).sizes
@@ -289,7 +289,7 @@ def test_documents_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     found = rehearsed(tmp_path, text)
     judged = found.sizes.tables["events"]
     assert judged is not None
-    assert (judged.rows.total, judged.usable, len(judged.reasons)) == (2, 1, 1)
+    assert (judged.table.total, judged.usable, len(judged.reasons)) == (2, 1, 1)
     assert found.sizes.outputs is not None
     assert found.sizes.outputs["matches"].matches == 1
 

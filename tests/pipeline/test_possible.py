@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import TableError
 from headgate.pipeline.dry_run.dry_run import rehearse
-from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.model import PipelineError
 from headgate.pipeline.run.run import RunOptions, run_pipeline
 from tests.pipeline.pipelines import SUBSCRIPTIONS, shop
 from tests.spark.files import put, put_lines

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate.core.settings import Kind
-from headgate.pipeline.file.problems import PipelineError, read_overrides
+from headgate.core.settings import SettingKind
+from headgate.pipeline.file.model import PipelineError, read_overrides
 from headgate.pipeline.file.read import read_pipeline
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import places
@@ -82,19 +82,19 @@ top = "ten"
 
 
 WRONG_VALUES = {
-    Kind.TEXT: 3,
-    Kind.INPUT: False,
-    Kind.OUTPUT: ["a"],
-    Kind.INPUTS: "one.ttl",
-    Kind.WHOLE: 1.5,
-    Kind.COUNT: "many",
-    Kind.NUMBER: "much",
-    Kind.SECONDS: "soon",
-    Kind.SHARE: "much",
-    Kind.FLAG: "yes",
-    Kind.NUMBERS: {"age": "old"},
-    Kind.TEXTS: {"spark.x": 3},
-    Kind.PAIR: [1, 2, 3],
+    SettingKind.TEXT: 3,
+    SettingKind.INPUT: False,
+    SettingKind.OUTPUT: ["a"],
+    SettingKind.INPUTS: "one.ttl",
+    SettingKind.WHOLE: 1.5,
+    SettingKind.COUNT: "many",
+    SettingKind.NUMBER: "much",
+    SettingKind.SECONDS: "soon",
+    SettingKind.SHARE: "much",
+    SettingKind.FLAG: "yes",
+    SettingKind.NUMBERS: {"age": "old"},
+    SettingKind.TEXTS: {"spark.x": 3},
+    SettingKind.PAIR: [1, 2, 3],
 }
 
 
@@ -110,7 +110,7 @@ def test_a_value_out_of_range_is_refused_for_every_setting(tmp_path: Path, where
     assert setting.least is not None
     values = [setting.least - 1] + ([] if setting.most is None else [setting.most + 1])
     for value in values:
-        given = [int(value), int(value)] if setting.kind is Kind.PAIR else value
+        given = [int(value), int(value)] if setting.kind is SettingKind.PAIR else value
         found = complaints(tmp_path, "", {where: given})
         assert any(line.startswith(f"{where}: ") and "is out of range: give" in line for line in found), found
 
@@ -281,7 +281,7 @@ def test_defaults_are_those_of_the_list(tmp_path: Path) -> None:
     tables = {"generate": pipeline.generate, "shards": pipeline.compile, "match": pipeline.matches[0]}
     for table, request in tables.items():
         for setting in TABLES[table].settings:
-            if setting.kind is not Kind.OUTPUT and not setting.required:
+            if setting.kind is not SettingKind.OUTPUT and not setting.required:
                 assert getattr(request, setting.name) == setting.default
 
 

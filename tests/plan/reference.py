@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from headgate.plan.measures import measures
 from headgate.plan.model import AT_VIEW, SOURCE, Costs, Embeddings, Plan
 from headgate.plan.placement import PUBLISHER
 
@@ -209,6 +210,11 @@ def mixed_cost_of(
     ]
     waited = [latency_of(view, chosen, rewritings, costs) for view in range(len(chosen))]
     return alpha * math.fsum(taken) + beta * math.fsum(waited)
+
+
+def mixed_cost(plan: Plan, rewritings: Rewritings, costs: Costs, alpha: float, beta: float) -> float:
+    """Weigh what is measured of a plan."""
+    return measures(plan, rewritings, costs).cost(alpha, beta)
 
 
 def reachable(chosen: list[int], rewritings: Rewritings) -> list[set[int]]:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.contents.views import Views
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Iterable, Sequence
@@ -38,7 +40,7 @@ class SetRewriting:
 
 
 @dataclass(frozen=True)
-class SetViews:
+class SetViews(Views):
     """Views by number: `sets` and `shown` have bit e for element e; labels are elements / 2."""
 
     sets: NDArray[np.uint64]
@@ -76,17 +78,15 @@ class SetViews:
         """Count the views."""
         return len(self.sets)
 
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell which embed, and what they cover."""
-        embeds = self.sets[sources] & ~self.sets[targets] == 0
-        return embeds, np.where(embeds, self.needed[sources] & self.needed[targets], np.uint64(0))
-
-    def written(self, view: int, result: Any) -> Any:
-        """Return a result as it is."""
-        del view
-        return result
+    def _cover(
+        self,
+        sources: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        embeds: NDArray[np.bool_],
+        masks: NDArray[np.uint64],
+    ) -> None:
+        embeds[:] = self.sets[sources] & ~self.sets[targets] == 0
+        masks[:] = np.where(embeds, self.needed[sources] & self.needed[targets], np.uint64(0))
 
     def result(self, view: int, event: Event) -> dict[int, Any] | None:
         """Give the values of what is shown."""
@@ -100,10 +100,6 @@ class SetViews:
         if self.needed[view] & ~covered:
             raise ValueError(f"view {view} is not covered")
         return SetRewriting(tuple(self._elements(self.shown[view])))
-
-    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> dict[int, Any] | None:
-        """Put together what others give."""
-        return self.rewriting(view, inputs).run(results)
 
     def pack(self, result: Any) -> Any:
         """Return pairs: JSON has no whole numbers as names."""

@@ -13,7 +13,7 @@ from headgate.errors import PlanError
 from headgate.plan.costs import costs_of
 from headgate.plan.graphs.cycles import without_cycles
 from headgate.plan.graphs.embeddings import embedding_graph
-from headgate.plan.graphs.rewritability import rewritings as find_rewritings
+from headgate.plan.graphs.rewritability import Search, find_rewritings
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
 from headgate.plan.model import SOURCE, Plan, Rewritings, infinite_capacities, same_capacities
@@ -34,7 +34,7 @@ def _views(rng: random.Random, count: int) -> tuple[XmlViews, Rewritings]:
     patterns += rng.sample(patterns, count // 5)
     views = XmlViews.build(patterns)
     embeddings, _ = without_cycles(embedding_graph(views, threads=1), needed=views.needed)
-    return views, find_rewritings(views.needed, embeddings, k=8, threads=1)
+    return views, find_rewritings(views.needed, embeddings, Search(8), threads=1).rewritings
 
 
 def _event(rng: random.Random) -> Event:

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from headgate.plan.graphs import embeddings as module
-from headgate.plan.graphs.candidates import find_near, group_views
-from headgate.plan.graphs.embeddings import embedding_graph
-from headgate.plan.graphs.folding import find_classes
+from headgate.plan.graphs.embeddings import embedding_graph, find_classes, find_near, group_views
 from tests.plan import reference
 from tests.plan.graph_lists import rows_of, same
 from tests.plan.set_views import SetViews, random_views
@@ -99,15 +97,6 @@ def test_members_of_a_class_are_used_alike() -> None:
     graph = rows_of(embedding_graph(views, spread=4))
     used = [source for row in graph[12:] for source in row if source < 12]
     assert sorted(used) == sorted([*range(12)] * 2)
-
-
-def test_progress_ends_with_all_targets() -> None:
-    """Progress rises to the number of different views."""
-    views = random_views(random.Random(1), 600, 20, alike=0)
-    told: list[tuple[int, int]] = []
-    embedding_graph(views, progress=lambda done, of: told.append((done, of)))
-    assert told == sorted(told)
-    assert told[-1][0] == told[-1][1] > 256
 
 
 def test_an_error_of_the_content_room_comes_through() -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from headgate.errors import PlanError
 from headgate.plan.latency.latency import loga
-from headgate.plan.measures import mixed_cost
 from headgate.plan.model import OPTIMAL, TIME_LIMIT, Plan, infinite_capacities
 from headgate.plan.program.infeasible import InfeasibleError
 from headgate.plan.program.program import solve
 from headgate.plan.running.validate import problems
 from tests.plan.exact import exact
 from tests.plan.instances import LOOSE, random_instance
+from tests.plan.reference import mixed_cost
 from tests.plan.test_program import Instance, plans, small_instance
 from tests.seeds import seeds
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.measures import levels
+from headgate.plan.measures import levels, order_of
 from headgate.plan.model import SOURCE, Plan, infinite_capacities, same_capacities
-from headgate.plan.orders import order_of
 from headgate.plan.running.validate import problems
 from tests.plan.instances import random_costs, rewritings_of
 

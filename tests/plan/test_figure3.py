@@ -19,10 +19,9 @@ import numpy as np
 import pytest
 
 from headgate.plan.model import SOURCE, Capacities, Costs
-from headgate.plan.program.columns import FAN_OUT, build
+from headgate.plan.program.columns import FAN_OUT, build, matrix_of
 from headgate.plan.program.infeasible import InfeasibleError
 from headgate.plan.program.program import solve
-from headgate.plan.program.relaxation import matrix_of
 from tests.plan.instances import rewritings_of
 from tests.seeds import seeds
 

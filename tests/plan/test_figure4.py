@@ -9,9 +9,9 @@ import pytest
 
 from headgate.core.event import XML, Event
 from headgate.plan.graphs.cycles import without_cycles
-from headgate.plan.graphs.embeddings import embedding_graph
-from headgate.plan.graphs.joining import graphs_of, joined_rewritings
-from headgate.plan.graphs.rewritability import rewritings
+from headgate.plan.graphs.embeddings import EmbeddingFinder, embedding_graph
+from headgate.plan.graphs.joining import graphs_of, join_targets
+from headgate.plan.graphs.rewritability import find_rewritings
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.views.views import XmlViews
 from tests.plan import reference
@@ -42,9 +42,13 @@ def test_figure_4_has_a_cycle_of_embeddings() -> None:
 def test_figure_4_v3_makes_it_a_cycle_of_rewritings() -> None:
     """Without v3 the cycle of embeddings is none of rewritings; with it, v1 and v2 would feed each other."""
     alone = views_of(*FIGURE_4[:2])
-    assert inputs_of(rewritings(alone.needed, embedding_graph(alone))) == [[], [(V1,)]]
+    assert inputs_of(find_rewritings(alone.needed, embedding_graph(alone)).rewritings) == [[], [(V1,)]]
     views = views_of(*FIGURE_4)
-    assert inputs_of(rewritings(views.needed, embedding_graph(views))) == [[(V2, V3)], [(V1,)], []]
+    assert inputs_of(find_rewritings(views.needed, embedding_graph(views)).rewritings) == [
+        [(V2, V3)],
+        [(V1,)],
+        [],
+    ]
 
 
 def test_figure_4_cycle_removal_breaks_it() -> None:
@@ -54,8 +58,10 @@ def test_figure_4_cycle_removal_breaks_it() -> None:
     assert removed == 1
     assert edges_of(graph) == [(V3, V1), (V1, V2), (V3, V2)]
     assert not has_cycle(graph)
-    assert inputs_of(rewritings(views.needed, graph)) == [[], [(V1,)], []]
-    assert inputs_of(graphs_of(views).rewritings) == inputs_of(joined_rewritings(views).searched.rewritings)
+    assert inputs_of(find_rewritings(views.needed, graph).rewritings) == [[], [(V1,)], []]
+    assert inputs_of(graphs_of(views).rewritings) == inputs_of(
+        join_targets(EmbeddingFinder(views)).searched.rewritings
+    )
 
 
 def test_section_4_3_interests() -> None:
@@ -66,7 +72,7 @@ def test_section_4_3_interests() -> None:
     assert int(views.needed[0]).bit_count() == 4
     assert first.bit_count() == 3
     assert (second & ~first).bit_count() == 1
-    assert inputs_of(rewritings(views.needed, graph))[0] == [(1, 2)]
+    assert inputs_of(find_rewritings(views.needed, graph).rewritings)[0] == [(1, 2)]
 
 
 @pytest.mark.parametrize("seed", seeds(8))
@@ -82,7 +88,7 @@ def test_graphs_of_random_views(seed: int) -> None:
     graphs = graphs_of(views)
     assert graphs.statistics.edges_removed == len(mutual) // 2
     assert not has_cycle(graphs.embeddings)
-    joined = joined_rewritings(views)
+    joined = join_targets(EmbeddingFinder(views))
     assert joined.removed == len(mutual) // 2
     for found in (inputs_of(graphs.rewritings), inputs_of(joined.searched.rewritings)):
         assert sum(map(len, found)) > 10
@@ -98,7 +104,7 @@ def test_rewritings_give_what_views_give(seed: int) -> None:
     """Computed from their inputs, views are what they are from the document."""
     rng = random.Random(seed)
     views = XmlViews.build(view_set(rng, 30))
-    found = inputs_of(joined_rewritings(views).searched.rewritings)
+    found = inputs_of(join_targets(EmbeddingFinder(views)).searched.rewritings)
     held = 0
     for _ in range(5):
         event = Event("e", random_document(rng), content_type=XML)

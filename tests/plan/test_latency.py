@@ -11,7 +11,7 @@ import pytest
 
 from headgate.errors import PlanError
 from headgate.plan.latency.latency import loga
-from headgate.plan.measures import latencies, loads, mixed_cost, total_latency
+from headgate.plan.measures import latencies, loads, total_latency
 from headgate.plan.model import (
     SOURCE,
     Capacities,
@@ -25,7 +25,7 @@ from headgate.plan.model import (
 from headgate.plan.running.configuration import configuration
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, TIGHT, random_costs, random_instance, rewritings_of, valid_plan
-from tests.plan.reference import loga_by_the_letter, mixed_cost_of, within
+from tests.plan.reference import loga_by_the_letter, mixed_cost, mixed_cost_of, within
 from tests.seeds import seeds, share
 
 pytestmark = pytest.mark.jit_off

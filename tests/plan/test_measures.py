@@ -8,15 +8,24 @@ import numpy as np
 import pytest
 
 from headgate.errors import PlanError
-from headgate.plan.latency.impact import impact_order, reach
-from headgate.plan.measures import latencies, levels, loads, measures, mixed_cost, total_latency, utilization
+from headgate.plan.latency.latency import impact_order, reach
+from headgate.plan.measures import (
+    latencies,
+    levels,
+    loads,
+    measures,
+    order_of,
+    plan_order,
+    total_latency,
+    utilization,
+)
 from headgate.plan.model import SOURCE, Costs, Plan
-from headgate.plan.orders import order_of, plan_order
 from tests.plan.instances import LIMITS, random_instance, random_plan, rewritings_of
 from tests.plan.reference import (
     inputs_of,
     latency_of,
     level_of,
+    mixed_cost,
     mixed_cost_of,
     reachable,
 )

@@ -24,13 +24,12 @@ from headgate.plan.model import (
     Rewritings,
     infinite_capacities,
 )
-from headgate.plan.program.columns import build, ceilings
+from headgate.plan.program.columns import bound_of, build, ceilings, relax
 from headgate.plan.program.greedy import bargain
 from headgate.plan.program.highs import Watch
 from headgate.plan.program.infeasible import InfeasibleError
 from headgate.plan.program.presolving import loads, presolve
 from headgate.plan.program.program import Objective, keeps, round_off, solve, value_of
-from headgate.plan.program.relaxation import bound_of, relax
 from headgate.plan.running.validate import problems
 from tests.plan.instances import LIMITS, LOOSE, TIGHT, random_instance
 from tests.plan.large_instances import large_instance

@@ -11,7 +11,9 @@ import pytest
 
 from headgate.core.ranks import Best
 from headgate.errors import EventError, SnapshotError, SubscriptionError
+from headgate.ranking.boxes.boxes import of_boxes
 from headgate.ranking.boxes.index import BoxIndex, methods
+from headgate.ranking.boxes.methods import Question, chosen
 from headgate.ranking.model import Box, Interval
 from tests.ranking import reference
 from tests.seeds import JIT, NIGHTLY
@@ -213,6 +215,31 @@ def test_more_dimensions_than_are_laid_out_as_columns() -> None:
     assert index.top(event, 10, "relaxed") == wanted
 
 
+@pytest.mark.parametrize(
+    ("dimensions", "intervals", "mode", "combine", "method"),
+    [
+        (1, 1, "relaxed", "sum", "dense"),
+        (16, 1, "exact", "sum", "dense"),
+        (16, 1, "relaxed", "max", "threshold:auto"),
+        (17, 5, "relaxed", "max", "dense"),
+        (64, 1, "relaxed", "max", "dense"),
+        (64, 1, "exact", "sum", "dense"),
+        (64, 1, "relaxed", "sum", "sparse"),
+        (64, 16, "relaxed", "sum", "dense"),
+        (65, 17, "relaxed", "max", "dense"),
+        (65, 17, "exact", "sum", "dense"),
+        (65, 1, "relaxed", "max", "rows"),
+        (65, 1, "exact", "sum", "rows"),
+        (65, 1, "relaxed", "sum", "sparse"),
+    ],
+)
+def test_what_auto_takes(dimensions: int, intervals: int, mode: str, combine: str, method: str) -> None:
+    names = [f"d{i:02}" for i in range(dimensions)]
+    boxes = of_boxes([Box(0, {name: Interval(0, 1) for name in names[:intervals]})], names)
+    question = Question({}, mode, "overlap", None, combine)
+    assert chosen(boxes, dimensions, question, "auto") == method
+
+
 def test_an_absent_dimension_always_holds_exactly_and_never_relaxed() -> None:
     index = BoxIndex.build([Box("all", {}, 1.0), Box("a", {"a": Interval(1, 2)}, 2.0)])
     assert index.top({"a": 5}, 9) == [Best("all", 1.0)]
@@ -271,8 +298,8 @@ def test_columns_that_are_refused(columns: dict[str, Any], why: str) -> None:
     [
         ({"mode": "strict"}, EventError, "no mode 'strict'"),
         ({"method": "guess"}, EventError, "no method 'guess' of exact"),
-        ({"method": "threshold:scan"}, EventError, "no method 'threshold:scan' of exact"),
-        ({"mode": "relaxed", "method": "intersect:scan"}, EventError, "of relaxed ranking: use auto"),
+        ({"method": "threshold:auto"}, EventError, "no method 'threshold:auto' of exact"),
+        ({"mode": "relaxed", "method": "intersect:auto"}, EventError, "of relaxed ranking: use auto"),
         ({"notion": "near"}, EventError, "no notion 'near'"),
         ({"k": -1}, SubscriptionError, "k is -1"),
         ({"k": True}, SubscriptionError, "k is True"),

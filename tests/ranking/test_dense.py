@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate.ranking.boxes.dense import Answers, DenseExact, DenseRelaxed
+from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
 from headgate.ranking.boxes.dense_build import LONGEST, SHORTEST, make_dense
 from headgate.ranking.boxes.sketch import make_sketch
 from headgate.ranking.intervals.marks import make_marks, mark, next_mark, previous_mark, unmark
@@ -15,6 +15,8 @@ from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from headgate.ranking.boxes.best import Answers
 
     Columns = NDArray[np.float64]
 

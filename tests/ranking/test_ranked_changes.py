@@ -17,7 +17,7 @@ from headgate.errors import FilterError, SubscriptionError
 from headgate.ranking.filters import clause_index
 from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import GAP, LIMIT, RankKeys, rank
-from headgate.ranking.rows import Moments, Rows
+from headgate.ranking.rows import Moments, RowIds
 from headgate.records.index.index import RecordIndex
 from tests.seeds import examples
 
@@ -120,7 +120,7 @@ def test_first_and_last_places() -> None:
 
 
 def test_rows() -> None:
-    rows = Rows(Ids.of(["b", "d", "f"]))
+    rows = RowIds(Ids.of(["b", "d", "f"]))
     assert [rows.add(each) for each in ("e", "a", "g")] == [3, 4, 5]
     assert np.argsort(rows.order()).tolist() == [4, 0, 1, 3, 2, 5]
     assert (rows.remove("d"), rows.remove("e"), rows.find("d"), len(rows)) == (1, 3, -1, 4)
@@ -130,7 +130,7 @@ def test_rows() -> None:
     assert list(folded.base) == ["a", "b", "d", "f", "g"]
     assert kept.tolist() == [4, 0, 6, 2, 5]
     assert not folded.changed
-    many = Rows(Ids.of(range(200)))
+    many = RowIds(Ids.of(range(200)))
     assert many.ids(np.arange(200)) == list(range(200))
     for n in range(200, 400):
         many.add(n)

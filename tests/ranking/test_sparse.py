@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.measure import memory_of
 from headgate.errors import EventError, SubscriptionError
 from headgate.ranking.boxes.ends import MISSING, NOTIONS, closed_ends, probe
 from headgate.ranking.boxes.sparse import Sparse
@@ -157,7 +158,7 @@ def test_many_rows_in_many_tiers(kind: str) -> None:
             wanted = list(zip(rows.tolist(), value[rows].tolist(), strict=True))
             assert answer(sparse.top(x[i], y[i], k)) == wanted
             count = many.counts[i]
-            assert answer((many.rows[i, :count], many.values[i, :count])) == wanted
+            assert answer((many.numbers[i, :count], many.values[i, :count])) == wanted
 
 
 def test_an_equal_value_in_a_later_tier_comes_first() -> None:
@@ -175,7 +176,7 @@ def test_it_is_small() -> None:
     """Six bytes an interval and four a row, and little more."""
     columns = random_boxes(6000, 6, "random", 5)
     sparse = Sparse.build(6000, *columns)
-    assert sparse.nbytes < 6.5 * columns[0][-1] + 4.5 * 6000 + 8_000
+    assert memory_of(sparse) < 6.5 * columns[0][-1] + 4.5 * 6000 + 8_000
 
 
 def test_nothing_to_find() -> None:

@@ -12,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.measure import memory_of
 from headgate.errors import SubscriptionError
+from headgate.papers import segment_tree
+from headgate.papers.interval_tree import WIDTH, IntervalTree, IrTree
+from headgate.papers.segment_tree import SegmentTree
 from headgate.ranking.boxes.ends import OVERLAP, WITHIN, Probe, probe
-from headgate.ranking.intervals import segment_tree
-from headgate.ranking.intervals.interval_tree import IntervalTree
 from headgate.ranking.intervals.rtree import RTree
-from headgate.ranking.intervals.segment_tree import SegmentTree
+from headgate.ranking.intervals.scored import rank
 from headgate.ranking.intervals.sopt import SoptTree
 from headgate.ranking.intervals.structures import STRUCTURES, structure
 from headgate.ranking.model import Interval
@@ -143,7 +145,7 @@ def test_k_beyond_n(make: Maker) -> None:
 @every_structure
 def test_bytes(make: Maker) -> None:
     scored = many(700, 0)
-    assert make(scored).nbytes >= 8 * 700
+    assert memory_of(make(scored)) >= 8 * 700
 
 
 @every_structure
@@ -215,7 +217,7 @@ def test_one_zero(make: Maker, zero: float) -> None:
 
 
 def test_by_name() -> None:
-    assert structure("segment-tree") is SegmentTree
+    assert isinstance(structure("segment-tree")(table([(0, 3, 4.0)])), SegmentTree)
     with pytest.raises(SubscriptionError, match=r"no structure 'tree': use .*segment-tree"):
         structure("tree")
 
@@ -261,3 +263,18 @@ def test_invariants_of_many(seed: int) -> None:
     nodes = IntervalTree(scored).nodes
     nodes.check()
     assert len(nodes.centre) > 10
+
+
+@pytest.mark.parametrize("count", [WIDTH, WIDTH + 1, 5 * WIDTH**2])
+def test_an_ir_tree_has_extents_above_long_lists(count: int) -> None:
+    rng = np.random.default_rng(count)
+    low, high = -rng.integers(0, 3000, count) / 2, rng.integers(0, 3000, count) / 2
+    scored = rank(low, high, rng.integers(0, 99, count).astype(float))
+    tree = IrTree(scored)
+    tree.extents.check(tree.nodes)
+    assert (len(tree.extents.low) > 0) is (count > WIDTH)
+    assert memory_of(tree) < 13 * count + 100
+    asked = [probe(float(at)) for at in rng.integers(-1600, 1600, 20)]
+    asked += [probe(Interval(x, x + 50), WITHIN) for x, _ in asked]
+    for k in (1, 20, 10_000):
+        check(IrTree, scored, asked, k)

@@ -9,24 +9,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.measure import memory_of
 from headgate.core.ranks import Best
+from headgate.papers.intersecting import Intersecting
 from headgate.ranking.boxes.boxes import BoxQuery, ask, of_boxes
-from headgate.ranking.boxes.intersecting import Intersecting
 from headgate.ranking.boxes.rows import bounds
 from headgate.ranking.boxes.threshold import Threshold
-from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Alive, Rows, heap_of, offer
-from headgate.ranking.intervals.scan import Scan
+from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, BestRows, heap_of, offer
+from headgate.ranking.intervals.rtree import RTree
+from headgate.ranking.intervals.scored import Walk
 from headgate.ranking.intervals.structures import STRUCTURES
 from headgate.ranking.model import Box, Interval
 from tests.ranking import reference
 from tests.seeds import examples
 
 if TYPE_CHECKING:
-    from headgate.ranking.intervals.scored import Ranks, Scored, Walk
+    from headgate.ranking.intervals.scored import Ranks
 
 pytestmark = pytest.mark.jit_off
 
-ALL = Alive(np.zeros(0, np.int32), 0)
+ALL = np.zeros(0, np.uint8)
 NAMES = ("a", "b", "c")
 
 INTERVALS = st.tuples(st.integers(0, 5), st.integers(0, 5)).map(lambda ends: Interval(min(ends), max(ends)))
@@ -47,29 +49,21 @@ BOXES = st.lists(
 EVENTS = st.fixed_dictionaries({name: st.integers(0, 5) for name in NAMES})
 
 
-class Counting(Scan):
-    """A scan whose walks count how many ranks were taken."""
+class Counting(RTree):
+    """A tree whose walks count how many ranks were taken."""
 
     taken = 0
-
-    def __init__(self, scored: Scored) -> None:
-        super().__init__(scored)
 
     def walk(self, x: float, y: float) -> Walk:  # type: ignore[override]
         """Begin a walk that counts."""
         return CountingWalk(super().walk(x, y))
 
 
-class CountingWalk:
+class CountingWalk(Walk):
     """A walk that counts."""
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
-
-    def next(self) -> int:
-        """Return the next rank."""
-        Counting.taken += 1
-        return self._walk.next()
 
     def fill(self, out: Ranks) -> int:
         """Write the next ranks."""
@@ -77,7 +71,7 @@ class CountingWalk:
         return self._walk.fill(out)
 
 
-def best(found: Rows) -> list[Best]:
+def best(found: BestRows) -> list[Best]:
     """Return rows as an answer: row r is the box of id r here."""
     return [Best(row, value) for value, row in zip(found.value.tolist(), found.row.tolist(), strict=True)]
 
@@ -112,15 +106,14 @@ def test_intersected_walks_are_the_reference(
 def test_rows_that_went_are_not_ranked(
     boxes: list[Box], event: dict[str, int], k: int, gone: set[int]
 ) -> None:
-    """A row that went at moment 3 is there for who looks at moment 2, and not at 3."""
-    went = np.array([3 if box.id in gone else 9 for box in boxes], np.int32)
-    threshold = Threshold(of_boxes(boxes, NAMES), len(NAMES), Scan)
+    flags = np.array([box.id in gone for box in boxes], np.uint8)
+    threshold = Threshold(of_boxes(boxes, NAMES), len(NAMES), RTree)
     asked = ask(event, NAMES, "overlap")
     left = [box for box in boxes if box.id not in gone]
-    for moment, there in ((2, boxes), (3, left)):
+    for marked, there in ((ALL, boxes), (flags, left)):
         wanted = reference.relaxed(there, event, k, dimensions=NAMES)
-        assert best(threshold.top(asked, k, SUM, Alive(went, moment))) == wanted
-        assert best(threshold.top_any(asked, k, sum, Alive(went, moment))) == wanted
+        assert best(threshold.top(asked, k, SUM, marked)) == wanted
+        assert best(threshold.top_any(asked, k, sum, marked)) == wanted
 
 
 def test_it_stops_long_before_the_end_of_its_lists() -> None:
@@ -155,7 +148,7 @@ def test_it_reads_on_while_the_threshold_ties_with_the_worst() -> None:
     """The box with the smallest id is last in both lists, and worth as much as the others."""
     boxes = [Box(0, {"a": Interval(0, 9), "b": Interval(0, 9)}, weights=1.0)]
     boxes += [Box(number, {"a": Interval(0, 9)}, weights=2.0) for number in range(1, 100)]
-    threshold = Threshold(of_boxes(boxes, ("a", "b")), 2, Scan)
+    threshold = Threshold(of_boxes(boxes, ("a", "b")), 2, RTree)
     asked = ask({"a": 1, "b": 1}, ("a", "b"), "overlap")
     assert best(threshold.top(asked, 1, SUM, ALL)) == [Best(0, 2.0)]
     assert best(threshold.top_any(asked, 1, sum, ALL)) == [Best(0, 2.0)]
@@ -181,7 +174,7 @@ def test_sums_are_rounded_as_the_reference_rounds_them() -> None:
         Box(number, {name: Interval(0, 9) for name in NAMES}, weights={name: rng.random() for name in NAMES})
         for number in range(500)
     ]
-    threshold = Threshold(of_boxes(boxes, NAMES), len(NAMES), Scan)
+    threshold = Threshold(of_boxes(boxes, NAMES), len(NAMES), RTree)
     event, factors = dict.fromkeys(NAMES, 5), {"a": 0.3, "c": 1.7}
     found = threshold.top(ask(event, NAMES, "overlap", factors), 100, SUM, ALL)
     assert best(found) == reference.relaxed(boxes, event, 100, dimensions=NAMES, factors=factors)
@@ -208,6 +201,6 @@ def test_what_a_box_is_worth_at_most() -> None:
 @pytest.mark.parametrize("structure", sorted(STRUCTURES))
 def test_indexes_say_how_large_they_are(structure: str) -> None:
     boxes = of_boxes([Box(number, {"a": Interval(0, number)}) for number in range(100)], NAMES)
-    assert Threshold(boxes, len(NAMES), STRUCTURES[structure]).nbytes > 0
-    assert Intersecting(boxes, len(NAMES), STRUCTURES[structure]).nbytes > 0
+    assert memory_of(Threshold(boxes, len(NAMES), STRUCTURES[structure])) > 0
+    assert memory_of(Intersecting(boxes, len(NAMES), STRUCTURES[structure])) > 0
     assert isinstance(ask({}, NAMES, "overlap"), BoxQuery)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
-from headgate.rdf.language.evaluate import BOOLEAN
 from headgate.rdf.language.model import And, Call, Member, Not, is_blank, is_iri, is_literal, literal, parts
 from headgate.rdf.language.printing import print_term
 from headgate.rdf.language.values import (
+    BOOLEAN,
     DECIMAL,
     INTEGER,
     NUMERIC,

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pyoxigraph as ox
 
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.language import evaluate as evaluation
+from headgate.rdf.language import values as evaluation
 from headgate.rdf.language.model import (
     ASK,
     BELOW,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import (
     BELOW_PROPERTY,
     ISA,
@@ -20,7 +19,8 @@ from headgate.rdf.language.model import (
     is_variable,
     nodes,
 )
-from headgate.rdf.taxonomy.entailing import entailed, own_order
+from headgate.rdf.language.values import holds
+from headgate.rdf.taxonomy.taxonomy import entailed, own_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

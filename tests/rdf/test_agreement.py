@@ -28,6 +28,7 @@ from headgate.rdf.language.model import (
 from headgate.rdf.language.printing import print_pattern
 from headgate.rdf.whole.query import parse_any
 from tests.rdf import reference
+from tests.rdf.invariants import check_arrays
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.seeds import seeds, share
 
@@ -66,7 +67,7 @@ def compare(seed: str, patterns: int, graphs: int) -> int:
     given = [random_pattern(rng) for _ in range(patterns)]
     given += [planted_pattern(rng, rng.choice(events)) for _ in range(patterns // 4)]
     index = RdfIndex.build(subscriptions(given), taxonomy=taxonomy, options=options)
-    index._state.base.arrays.check()  # noqa: SLF001 -- nothing public tells
+    check_arrays(index._state.base.arrays)  # noqa: SLF001 -- nothing public tells
     matches = 0
     for graph in events:
         wanted = right(given, graph, taxonomy, options)
@@ -159,7 +160,7 @@ def test_ranges_of_one_pattern_are_stabbed_right(coerce: bool) -> None:
         patterns.append(Pattern(edges, tuple(filters)))
     index = RdfIndex.build(subscriptions(patterns), options=options)
     arrays = index._state.base.arrays  # noqa: SLF001 -- nothing public tells
-    arrays.check()
+    check_arrays(arrays)
     assert len(arrays.groups.slot) > 1
     nothing = Taxonomy()
     matches = 0

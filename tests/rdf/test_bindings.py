@@ -8,8 +8,8 @@ import time
 import pytest
 
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.index.bindings import bindings
-from headgate.rdf.language.model import SELECT, XSD, Compare, Edge, Options, Pattern, literal
+from headgate.rdf.index.bindings import Bindings, Facts, PreparedPattern
+from headgate.rdf.language.model import SELECT, XSD, Compare, Edge, Graph, Options, Pattern, literal
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
@@ -17,6 +17,13 @@ from tests.rdf.reference import solutions
 from tests.seeds import seeds, share
 
 OPTIONS = (Options(), Options(injective=True), Options(coerce=True), Options(coerce=True, injective=True))
+
+
+def bindings(
+    pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: Options, limit: int
+) -> Bindings:
+    """List the bindings of a pattern in a graph."""
+    return PreparedPattern(pattern).bindings(Facts(graph, taxonomy), options, limit)
 
 
 def compared(seed: int) -> bool:

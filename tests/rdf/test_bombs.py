@@ -17,9 +17,9 @@ import pytest
 
 from headgate import Event
 from headgate.errors import EventError
-from headgate.rdf.events.feeds import feed_events
+from headgate.rdf.events.feeds import read_feed
 from headgate.rdf.events.isolation import Document, Isolation
-from headgate.rdf.events.reading import Reader, default_reader, read_graph, read_graphs
+from headgate.rdf.events.reading import DEFAULT_READER, Reader, read_graph, read_graphs
 from headgate.rdf.events.screening import Limits
 from headgate.rdf.events.triples import Settings
 from tests.timing import thread_time
@@ -304,7 +304,7 @@ def test_threads_take_turns() -> None:
 
 
 def _in_a_child(inherited: int | None, answers: multiprocessing.SimpleQueue[tuple[bool, int]]) -> None:
-    reader = default_reader()
+    reader = DEFAULT_READER
     fresh = reader.pid is None
     triples = len(reader.read(GOOD, "turtle").triples)
     answers.put((fresh and reader.pid != inherited, triples))
@@ -313,7 +313,7 @@ def _in_a_child(inherited: int | None, answers: multiprocessing.SimpleQueue[tupl
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_has_a_process_of_its_own() -> None:
     read_graph(GOOD, "turtle")
-    pid = default_reader().pid
+    pid = DEFAULT_READER.pid
     context = multiprocessing.get_context("fork")
     answers = context.SimpleQueue()
     child = context.Process(target=_in_a_child, args=(pid, answers))
@@ -321,14 +321,14 @@ def test_a_forked_child_has_a_process_of_its_own() -> None:
     assert answers.get() == (True, 1)
     child.join()
     assert child.exitcode == 0
-    assert default_reader().pid == pid
+    assert DEFAULT_READER.pid == pid
     assert len(read_graph(GOOD, "turtle").triples) == 1
 
 
 def test_the_process_ends_with_its_parent() -> None:
     code = (
         "import os, time; from headgate.rdf.events.reading import *; "
-        f"read_graph({GOOD!r}, 'turtle'); print(default_reader().pid, flush=True); os._exit(1)"
+        f"read_graph({GOOD!r}, 'turtle'); print(DEFAULT_READER.pid, flush=True); os._exit(1)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
     pid = int(ended.stdout)
@@ -409,11 +409,13 @@ FEEDS = {
 def test_bad_feeds_are_refused_soon(name: str) -> None:
     data, message = FEEDS[name]
     reader = Reader(isolated=False, limits=Limits(triples=10_000))
-    assert message in refused_soon(lambda: feed_events(Event("f", data, content_type="rss"), reader))
+    assert message in refused_soon(lambda: read_feed(Event("f", data, content_type="rss"), reader))
 
 
 def test_a_feed_of_ampersands() -> None:
     with thread_time() as spent:
-        (event,) = feed_events(Event("f", b"<item><title>" + filled(b"&a")[:1_000_000], content_type="rss"))
+        (event,) = read_feed(
+            Event("f", b"<item><title>" + filled(b"&a")[:1_000_000], content_type="rss")
+        ).items
     assert spent.seconds < SECONDS
     assert event.id == "f#1"

@@ -12,10 +12,10 @@ import pytest
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.explain.explain import BUDGET, explain
 from headgate.rdf.index.bindings import Apart
-from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import ISA, PLAIN, Options, Pattern
 from headgate.rdf.language.parse import parse_expression, parse_filter
 from headgate.rdf.language.rewrite import split_filters
+from headgate.rdf.language.values import holds
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.rdf.reference import matches, solutions
@@ -344,7 +344,7 @@ def test_verdicts_and_closeness() -> None:
             assert held == (len(found.edges), len(found.filters))
         elif len(graph.triples) < 20 and len(pattern.edges) < 6:
             assert found.complete
-            assert held == closeness(split_filters(pattern, options), graph, taxonomy, options), seed
+            assert held == closeness(split_filters(pattern), graph, taxonomy, options), seed
             misses += 1
     assert misses > share(150)
 

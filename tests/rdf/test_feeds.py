@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate import Event
-from headgate.contents.feeds.dates import read_date
+from headgate.contents.feeds.reading import read_date
 from headgate.contents.feeds.vocabulary import DC
 from headgate.contents.feeds.vocabulary import RSS as RSS_SPACE
 from headgate.core.event import RSS, SECOND_MARK
 from headgate.errors import EventError
-from headgate.rdf.events.feeds import CHANNEL, ITEM, ITEMS, feed_events, read_feed
+from headgate.rdf.events.feeds import CHANNEL, HAS_ITEMS, ITEM, read_feed
 from headgate.rdf.events.reading import Reader, graph_of, read_graph
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.language.model import RDF, TYPE, iri, literal
 from tests.seeds import seeds
 
 if TYPE_CHECKING:
-    from headgate.contents.feeds.items import Feed
+    from headgate.contents.feeds.reading import Feed
 
 HERE = Reader(isolated=False)
 TITLE, LINK, DESCRIPTION = (iri(RSS_SPACE + name) for name in ("title", "link", "description"))
@@ -80,7 +80,7 @@ def test_one_event_an_item() -> None:
         (TITLE, '"News"'),
         (DESCRIPTION, '"All & sundry"'),
     }
-    assert about(second, about(second, NEWS)[ITEMS]) == {TYPE: SEQ, member: "<http://news.example.org/2>"}
+    assert about(second, about(second, NEWS)[HAS_ITEMS]) == {TYPE: SEQ, member: "<http://news.example.org/2>"}
     assert about(second, about(second, NEWS)["<http://example.org/editor>"]) == {
         "<http://example.org/name>": '"Ada"'
     }
@@ -92,14 +92,14 @@ def test_one_event_an_item() -> None:
 def test_items_together_are_the_feed() -> None:
     whole = read_graph(FEED, "rdfxml").statements()
     blanks = re.compile(r"_:\w+")
-    parts = [triple for event in feed_events(event_of(FEED)) for triple in graph_of(event).statements()]
+    parts = [triple for event in read_feed(event_of(FEED)).items for triple in graph_of(event).statements()]
     assert {blanks.sub("_", " ".join(triple)) for triple in whole} == {
         blanks.sub("_", " ".join(triple)) for triple in parts
     }
 
 
 def test_an_item_can_be_written_and_read() -> None:
-    for event in feed_events(event_of(FEED)):
+    for event in read_feed(event_of(FEED)).items:
         graph = graph_of(event)
         again = read_graph(write_lines(graph), event.content_type)
         assert len(again.triples) == len(graph.triples)
@@ -110,7 +110,7 @@ def test_what_is_no_feed() -> None:
     with pytest.raises(EventError, match=rf"event 'e' is not a feed: {sent}"):
         read_feed(Event("e", "", content_type="turtle"))
     with pytest.raises(EventError, match=r"event 'f#1' is not a feed"):
-        read_feed(feed_events(event_of(FEED))[0])
+        read_feed(read_feed(event_of(FEED)).items[0])
     with pytest.raises(
         EventError, match=r"no channel and no item in it; not well-formed: Start tag expected"
     ):
@@ -122,7 +122,7 @@ def test_what_is_no_feed() -> None:
 
 
 def test_a_channel_without_items_has_no_events() -> None:
-    assert feed_events(event_of("<rss><channel><title>x</title></channel></rss>")) == []
+    assert read_feed(event_of("<rss><channel><title>x</title></channel></rss>")).items == ()
 
 
 # The lenient way
@@ -204,7 +204,7 @@ def sets_of(feed: Feed) -> list[set[tuple[str, str, str]]]:
 
 def test_both_ways_say_the_same() -> None:
     """Break a sound feed in a way that changes nothing, and compare."""
-    strict = [set(graph_of(event).statements()) for event in feed_events(event_of(FEED), HERE)]
+    strict = [set(graph_of(event).statements()) for event in read_feed(event_of(FEED), HERE).items]
     broken = FEED.replace(' xmlns:dc="http://purl.org/dc/elements/1.1/"', "").replace(
         "&amp; sundry", "& sundry"
     )

@@ -28,7 +28,7 @@ def test_an_older_view_of_the_tail_stays_sound() -> None:
     for n in range(3, 200):
         index.subscribe(Subscription(n, f'ASK {{ ?x <urn:p{n}> "{"y" * 500}{n}" }}', "sparql"))
     graph = make_graph([("<urn:a>", f"<urn:p{n}>", literal("y" * 500 + str(n))) for n in range(200)])
-    assert view.match(graph).tolist() == [0, 1, 2]
+    assert view.match(graph, {}).tolist() == [0, 1, 2]
     assert index.match(Event("e", graph, content_type="nt")) == list(range(200))
 
 

@@ -290,7 +290,7 @@ def test_relative_iris(reference: str, found: str) -> None:
 
 def test_dialects_of_records_are_not_read() -> None:
     with pytest.raises(
-        SubscriptionError, match=r"dialect 'sql' is for records: filters of RDF events are 'sparql'"
+        SubscriptionError, match=r"dialect 'sql' is not for RDF events: filters of RDF events are 'sparql'"
     ):
         parse_filter("a = 1", "sql")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headgate.rdf.events.reading import make_graph
-from headgate.rdf.language.evaluate import evaluate, truth
 from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, TYPE, XSD, Options, Pattern, literal
 from headgate.rdf.language.parse import parse_expression, parse_filter
+from headgate.rdf.language.values import evaluate, truth
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf.reference import matches, solutions
 

@@ -12,13 +12,13 @@ from headgate.errors import FilterError
 from headgate.rdf.events.reading import read_graph
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language import refusal as limits
-from headgate.rdf.language.evaluate import evaluate, truth
-from headgate.rdf.language.model import PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
+from headgate.rdf.language.model import EVERY, PATHS, PLAIN, SUBCLASS, SUBPROPERTY, TYPE, Options
 from headgate.rdf.language.parse import parse_expression, parse_filter
-from headgate.rdf.language.splitting import split
+from headgate.rdf.language.values import evaluate, truth
 from headgate.rdf.language.words import FUNCTIONS
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.rdf.whole.query import EVERY, Query, parse_any
+from headgate.rdf.whole.clauses import split
+from headgate.rdf.whole.query import Query, parse_any
 from tests.docs.fences import ROOT, fences, without_fences
 from tests.rdf.reference import matches
 

@@ -11,8 +11,8 @@ from headgate.errors import FilterError
 from headgate.rdf.events.reading import make_graph
 from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.printing import print_pattern
-from headgate.rdf.language.splitting import split
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
+from headgate.rdf.whole.clauses import split
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
 from tests.rdf.reference import matches
 from tests.seeds import seeds, share
@@ -117,5 +117,5 @@ def test_a_filter_that_asks_for_nothing() -> None:
 
 
 def test_bad_filters_are_refused() -> None:
-    with pytest.raises(FilterError, match=r"OPTIONAL is not supported"):
+    with pytest.raises(FilterError, match=r"a pattern of triples and conditions is wanted"):
         split("ASK { ?x ?y ?z OPTIONAL { ?x ?y ?w } }", "sparql")

@@ -21,6 +21,7 @@ from headgate.rdf.language.parse import parse_filter
 from headgate.rdf.language.searches import search_of
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from tests.rdf import reference
+from tests.rdf.invariants import check_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +109,7 @@ def test_all_ways_give_the_same(tmp_path: Path, injective: bool) -> None:
     late.compact()
     late.save(tmp_path / "snapshot")
     for tried in (late, RdfIndex.open(tmp_path / "snapshot")):
-        tried._state.base.arrays.check()  # noqa: SLF001 -- nothing public tells
+        check_arrays(tried._state.base.arrays)  # noqa: SLF001 -- nothing public tells
         assert [tried.match(event) for event in events] == expected
     for number in range(0, 120, 7):
         assert index.explain(events[3], number).matches is (number in expected[3])
@@ -189,7 +190,8 @@ def test_words_that_are_listed_give_what_joins_and_the_reference_give(seed: int,
             for _ in range(rng.randint(0, 8))
         )
         found = matcher.inner.match(graph)
-        joined = matcher.inner.match_joined(graph)
+        # By joins alone, with all words of the graph.
+        joined = matcher.inner.match_encoded(graph, matcher.inner.encoder.encode(graph), {})
         assert found.tolist() == joined.tolist()
         expected = [
             n

@@ -15,7 +15,7 @@ import pyoxigraph as ox
 from headgate import Event, Omissions, Subscription
 from headgate.core.event import N_TRIPLES
 from headgate.errors import FilterError
-from headgate.rdf.events.facts import Facts
+from headgate.rdf.index.bindings import Facts
 from headgate.rdf.index.index import RdfIndex
 from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, Options, Pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy

@@ -14,23 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.specified_programs import programs
 from benchmarks.workload_statistics import matches
 from headgate import Event, Subscription
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.errors import FilterError
-from headgate.records.events.encode import encode_batch
 from headgate.records.index import build
 from headgate.records.index.access import MOST_SPOILERS
-from headgate.records.index.arrays import DUPLICATE, FLAGS, POINTS, check_length
+from headgate.records.index.arrays import DUPLICATE, FLAGS, MOST_COUNTED, POINTS
 from headgate.records.index.build import by_events, by_filters
-from headgate.records.index.checking import SHORT
+from headgate.records.index.entries import full_entries, list_checks
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
-from headgate.records.index.restoring import full_entries
 from headgate.records.language.parse import parse_filter
 from headgate.workloads.catalogue import synthetic
-from headgate.workloads.records.specification_programs import programs
 from tests.lanes import some
 from tests.records import edges
 from tests.records.crowd import (
@@ -345,19 +343,19 @@ def test_ranges_of_texts_between_before_and_after(weight: float) -> None:
 def _words_of(built: BuiltIndex, shape: int) -> list[int]:
     """List the lengths of all checks of one shape, of filters that something leads to."""
     found, stream = [], built.arrays.stream
-    for at in np.setdiff1d(full_entries(built), built.arrays.unkeyed_at).tolist():
-        pc = at + 2
-        while pc < at + 2 + stream[at + 1]:
-            if int(stream[pc]) & 3 == shape and int(stream[pc]) & 15 < 12:
-                found.append(check_length(stream, pc))
-            pc += check_length(stream, pc)
+    for at in np.setdiff1d(full_entries(built.arrays), built.arrays.unkeyed_at).tolist():
+        places = np.zeros(int(stream[at + 1]) + 1, np.int64)
+        count = list_checks(stream, at + 2, at + 2 + int(stream[at + 1]), 0, places)
+        words = np.diff(places[: count + 1]).tolist()
+        heads = stream[places[:count]]
+        found += [n for n, head in zip(words, heads, strict=True) if head & 3 == shape and head & 15 < 12]
     return found
 
 
 @pytest.mark.parametrize("negated", [False, True])
 def test_lists_with_more_values_than_a_check_counts_in_its_first_word(negated: bool) -> None:
     """Every number is a code of its own; lists of every other one, or of all but every fourth."""
-    count, width = SHORT + 3, 4 if negated else 2
+    count, width = MOST_COUNTED + 3, 4 if negated else 2
     end = width * count
     some = f"a {'NOT ' if negated else ''}IN ({', '.join(str(v) for v in range(0, end, width))})"
     steps = [f"a >= {k}" for k in range(1, end + 1)]
@@ -661,7 +659,7 @@ def test_a_crowded_hash(monkeypatch: pytest.MonkeyPatch, load: float) -> None:
     assert (prints > 0).mean() == pytest.approx(load, abs=0.01)
     rows = np.arange(300)
     base = Base(Ids.from_arrow(pa.array(np.arange(3_000))), TextPool.build(()), built)
-    found = base.match(encode_batch(workload.events(rows, 1), built), len(rows))
+    found = base.match(base.encode(workload.events(rows, 1)))
     for row, event in enumerate(workload.numbers(rows, 1)):
         wanted = np.flatnonzero(matches(spec, event))
         assert found.filters[found.events == row].tolist() == wanted.tolist()

@@ -275,7 +275,7 @@ def test_matches_in_portions_of_bounded_size(most: int) -> None:
     batch = pa.RecordBatch.from_pylist([{"id": n, "a": n % 310, "b": n % 7} for n in range(700)])
     encoded, removed = base.encode(batch), np.zeros(300, np.uint8)
     removed[::3] = 1
-    wanted = base.matcher.match(encoded, 700, removed)
+    wanted = base.matcher.match(encoded, removed)
     for _ in range(2):
         parts, begin = [], 0
         while begin < 700:

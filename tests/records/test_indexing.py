@@ -13,8 +13,8 @@ from headgate import Engine, Event, Subscription
 from headgate.backtest.checking import check_filter
 from headgate.contents.kind import FilterSettings
 from headgate.local.validate import validate
-from headgate.records.events.columns import GivenColumns
-from headgate.records.explain import indexing
+from headgate.records.events.columns import EventColumns
+from headgate.records.explain import access
 from headgate.records.index.index import RecordIndex
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import seeds
@@ -165,9 +165,9 @@ def test_large_sets_and_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = RecordIndex.build(many)
     assert explained(whole, 1).indexed_by == "b and a"
     events = [Event(number, {"a": 1, "b": number}) for number in range(4000)]
-    sampled = RecordIndex.build(many, sample=GivenColumns(events))
+    sampled = RecordIndex.build(many, sample=EventColumns(events))
     assert explained(sampled, 1).indexed_by == "b"
-    monkeypatch.setattr(indexing, "MOST", 20)
+    monkeypatch.setattr(access, "MOST", 20)
     for identity in (0, 1, 199):
         found = explained(RecordIndex.build(many), identity)
         assert found.costs is not None

@@ -245,7 +245,7 @@ def test_only_known_dialects() -> None:
         ):
             refuse()
     with pytest.raises(
-        SubscriptionError, match="dialect 'tuples' is not for records: their filters are 'sql'"
+        SubscriptionError, match="dialect 'tuples' is not for records: filters of records are 'sql'"
     ):
         to_sql("a", "tuples")
 

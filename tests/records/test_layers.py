@@ -58,7 +58,7 @@ def right(texts: Sequence[str], event: Event, removed: NDArray[np.uint8]) -> lis
 
 def by_events(view: LateView, events: Sequence[Event], removed: NDArray[np.uint8]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in events]
-    for part in view.match_events(events, removed):
+    for part in view.match_many(events, removed):
         for event, place in zip(part.events.tolist(), part.filters.tolist(), strict=True):
             found[event].append(place)
     return found
@@ -66,7 +66,7 @@ def by_events(view: LateView, events: Sequence[Event], removed: NDArray[np.uint8
 
 def by_columns(view: LateView, events: Sequence[Event], removed: NDArray[np.uint8]) -> list[list[int]]:
     found: list[list[int]] = [[] for _ in events]
-    for part in view.match_columns(EventColumns([event.attributes for event in events]), removed):
+    for part in view.match_many(EventColumns(events), removed):
         for event, place in zip(part.events.tolist(), part.filters.tolist(), strict=True):
             found[event].append(place)
     return found
@@ -193,10 +193,10 @@ def test_layers_refuse_what_tails_refuse() -> None:
     """A column of a type that no filter can look into is refused by layers and tails alike."""
     late = late_of(["a = 1", "b IS NULL", "a = 2"], 2)
     late.settle()
-    columns = EventColumns([{("a",): 1}, {("a",): 2}])
+    columns = EventColumns([Event(0, {"a": 1}), Event(1, {"a": 2})])
     columns.refuse_foreign = _refuse  # type: ignore[method-assign]
     with pytest.raises(EventError, match="a"):
-        late.view().match_columns(columns, np.zeros(3, np.uint8))
+        late.view().match_many(columns, np.zeros(3, np.uint8))
 
 
 def _refuse(path: Path) -> None:

@@ -25,14 +25,13 @@ from headgate.core.interning import TextPool
 from headgate.core.jit.memory import EACH
 from headgate.core.values import EXACT, flatten_into, fold
 from headgate.errors import EventError
-from headgate.records.events import line_codes, rows, unnamed
-from headgate.records.events.encode import encode_events
-from headgate.records.events.joint import JointEncoder, together
+from headgate.records.events import encode, rows, unnamed
+from headgate.records.events.columns import EventColumns
 from headgate.records.index import kernels
 from headgate.records.index.arrays import Desk, Events, RecordArrays
 from headgate.records.index.index import RecordIndex
 from headgate.records.index.live import Base
-from headgate.records.index.matcher import Matcher
+from headgate.records.index.matcher import JointEncoder, Matcher, together
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import examples
 
@@ -127,7 +126,7 @@ def seen(events: Events, e: int) -> tuple[Any, ...]:
 def assert_same(built: BuiltIndex, events: Sequence[Event]) -> None:
     """Hold one event after the other, and all at once, against columns."""
     encoder = rows.RowEncoder(built)
-    wanted = encode_events([event.attributes for event in events], built)
+    wanted = encode.encode(EventColumns(events), built)
     together = encoder.encode(events)
     for each in (together, encoder.encode(events)):
         assert [part.dtype for part in each] == [part.dtype for part in wanted]
@@ -216,7 +215,7 @@ def test_one_pass_is_not_for_more_than_values(text: str) -> None:
 def test_what_is_refused(name: str, value: object) -> None:
     event = Event("e", {"s": "news", name: value, "later": 2**80})
     with pytest.raises(EventError) as wanted:
-        encode_events([event.attributes], INDEX.built)
+        encode.encode(EventColumns([event]), INDEX.built)
     encoder = rows.RowEncoder(INDEX.built)
     good = Event("g", {"s": "news", "tags": ["x"]})
     for events in ([event], [good, event], [good, event]):
@@ -301,7 +300,7 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "KEPT", 4)
     monkeypatch.setattr(rows, "SPELLINGS", 4)
     monkeypatch.setattr(unnamed, "SPELLINGS", 4)
-    monkeypatch.setattr(line_codes, "LOOKED_UP", 0)
+    monkeypatch.setattr(encode, "LOOKED_UP", 0)
     rng = random.Random(5)
     built = index_of([f"i = {n} OR s = 's{n}'" for n in range(20)]).built
     events = [
@@ -324,7 +323,9 @@ def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_events_and_no_filters() -> None:
     for built in (INDEX.built, index_of([]).built):
         found = rows.RowEncoder(built).encode([])
-        assert [part.shape for part in found] == [part.shape for part in encode_events([], built)]
+        assert [part.shape for part in found] == [
+            part.shape for part in encode.encode(EventColumns([]), built)
+        ]
         assert_same(built, [Event("e", {}), Event("f", {"i": 7})])
 
 
@@ -356,9 +357,11 @@ def test_many_threads_and_one_encoder() -> None:
     base = Base(INDEX.ids, TextPool.build(FILTERS), INDEX.built)
     wanted = [seen(rows.RowEncoder(INDEX.built).encode([event]), 0) for event in events]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda event: seen(base.encoder.encode([event]), 0), events * 3))
+        found = list(pool.map(lambda event: seen(base.encode([event]), 0), events * 3))
     assert found == wanted * 3
-    assert np.array_equal(base.match_one(events[0]), base.match(base.encode(events[:1]), 1).filters)
+    assert np.array_equal(
+        base.matcher.match_one(events[0], base.removed), base.match(base.encode(events[:1])).filters
+    )
 
 
 def test_the_table_of_one_event_has_arrays_of_the_types_that_the_kernel_reads() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Event, Schema, Subscription
-from headgate.core.text.words import wanted_word, words
+from headgate.core.text.alphabets import wanted_word, words
 from headgate.errors import FilterError
 from headgate.records import reference
 from headgate.records.compiling import check_types

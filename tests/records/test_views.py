@@ -13,7 +13,7 @@ from headgate.core.event import Event
 from headgate.errors import PlanError
 from headgate.records.programs.binding import parse_text
 from headgate.records.reference import matches
-from headgate.records.views.clauses import clauses_of, tree_implies
+from headgate.records.views.coverage import clauses_of, tree_implies
 from headgate.records.views.views import KEY, ROW, RecordViews
 from tests.records.random_filters import random_event, random_filter
 from tests.seeds import seeds, share

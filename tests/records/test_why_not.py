@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from headgate import Event, Subscription
 from headgate.records import reference
-from headgate.records.events.encode import encode_events
-from headgate.records.explain.distance import NEVER, lower_bounds
+from headgate.records.events.columns import EventColumns
+from headgate.records.events.encode import encode
 from headgate.records.explain.explain import clause_of, explain
-from headgate.records.explain.why_not import NearMiss, fewest_possible
+from headgate.records.explain.why_not import NEVER, NearMiss, fewest_possible, lower_bounds
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
 from tests.records.random_filters import random_event, random_filter
@@ -85,7 +85,7 @@ def test_bounds_are_below_and_tell_what_matches(seed: int) -> None:
     filters = [some_filter(rng) for _ in range(30)]
     built = build(*filters).built
     event = Event.from_row(random_event(rng, 1))
-    encoded = encode_events([event.attributes], built)
+    encoded = encode(EventColumns([event]), built)
     bounds = lower_bounds(built, encoded, np.zeros(30, np.uint8)).tolist()
     for text, bound in zip(filters, bounds, strict=True):
         found = explain(parse_filter(text), event.attributes)

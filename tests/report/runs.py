@@ -7,27 +7,26 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from headgate.jobs.summary import Refusal
 from headgate.report.runs.model import (
     BusySubscription,
     Counts,
     Histogram,
     Machine,
     Partition,
-    Reason,
     RefusedRows,
     RunPage,
-    Stage,
     Step,
     StreamBatch,
-    Task,
     quantile,
 )
+from headgate.runtime.stages import StageRun, TaskRun
 
 MATCHES = Counter(np.random.default_rng(1).lognormal(3, 1, 4000).astype(int).tolist())
 WHEN = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 
 
-def stage(title: str, count: int, start: float, seed: int, executors: int = 2, slots: int = 1) -> Stage:
+def stage(title: str, count: int, start: float, seed: int, executors: int = 2, slots: int = 1) -> StageRun:
     """Make a stage whose tasks are run as executors become free; the last one takes long."""
     random = np.random.default_rng(seed)
     lengths = random.gamma(8, 0.02, count)
@@ -39,10 +38,10 @@ def stage(title: str, count: int, start: float, seed: int, executors: int = 2, s
         free.sort()
         at, executor = free.pop(0)
         failure = "ValueError: no" if number == 1 else None
-        tasks.append(Task(executor, round(at, 3), round(seconds, 3), 1000 + number, failure))
+        tasks.append(TaskRun(executor, round(at, 3), round(seconds, 3), 1000 + number, failure))
         free.append((at + seconds + 0.001, executor))
     end = max((task.start + task.seconds for task in tasks), default=start)
-    return Stage(title, start, end - start, tuple(tasks))
+    return StageRun(title, start, end, tuple(tasks))
 
 
 def batch(number: int, rate: float = 1.0) -> StreamBatch:
@@ -91,10 +90,10 @@ PAGE = RunPage(
             12,
             "out/rejected-subscriptions.jsonl",
             (
-                Reason(
+                Refusal(
                     "attribute … is not in the schema", 11, ("attribute aeg is not in the schema, in {}",)
                 ),
-                Reason("… is not part of the filter language", 1),
+                Refusal("… is not part of the filter language", 1),
             ),
         ),
         RefusedRows("events", 0),

@@ -16,6 +16,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyBboxPatch
 
 from headgate import Edge, Event, Node, Subscription
+from headgate.contents.kind import FilterSettings
+from headgate.contents.registry import content_of, kind_of
 from headgate.errors import TableError
 from headgate.graph import summary
 from headgate.graph.build.tables import read_tables
@@ -23,8 +25,7 @@ from headgate.graph.index import GraphIndex
 from headgate.records.index.index import RecordIndex
 from headgate.report.graph import picture as graph_picture
 from headgate.report.graph.page import GraphReport, render, write
-from headgate.report.graph.scene import MOST_NODES, State, scene
-from headgate.report.graph.stops import failing
+from headgate.report.graph.scene import MOST_NODES, State, failing, scene
 from headgate.workloads.graphs.exchange import Exchange
 from tests.graph.random_graphs import SHAPES, draw_event, draw_graph
 from tests.lanes import some
@@ -249,29 +250,33 @@ def test_each_stop_says_which_clause_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "expected"),
+    ("text", "dialect", "data", "expected"),
     [
+        ("a = 1 AND b = 2", "sql", {"a": 1}, [("b = 2", "b = NULL (the event has no such attribute)")]),
+        ("a = 1 AND t = 'x   y'", "sql", {"a": 1, "t": "z"}, [("t = 'x   y'", 't = "z"')]),
+        ("//a[b]", "xpath", "<a><c/></a>", [("/b", "(/a has no child b; there are c)")]),
         (
-            [
-                "no match",
-                "  held    a = 1   a = 1",
-                "  unknown b = 2   b = NULL (no such)",
-                "nearest miss: b = 2",
-            ],
-            [("b = 2", "b = NULL (no such)")],
+            "count(//a) = 2",
+            "xpath",
+            "<a/>",
+            [("the indexed part holds, but the expression as a whole is false", "")],
         ),
-        (["no match: at best 1 of 2 nodes can be found together", "  missing //b"], [("//b", "")]),
-        (["no match: the query as a whole gives no answer"], [("the query as a whole gives no answer", "")]),
+        (
+            "ASK { ?x <urn:p> 1 }",
+            "sparql",
+            "<urn:a> <urn:p> <urn:b> .",
+            [("?x <urn:p> 1", "(the event has it with <urn:b>)")],
+        ),
     ],
 )
-def test_failures_are_read_from_verdicts(lines: list[str], expected: list[tuple[str, str]]) -> None:
-    class Said:
-        matches = False
-
-        def lines(self) -> list[str]:
-            return lines
-
-    assert [tuple(each) for each in failing(Said())] == expected
+def test_failures_are_read_from_verdicts(
+    text: str, dialect: str, data: object, expected: list[tuple[str, str]]
+) -> None:
+    kind = kind_of(content_of([dialect], "the filter"))
+    types = {"sql": "application/json", "xpath": "application/xml", "sparql": "application/n-triples"}
+    index = kind.room(FilterSettings(dialect)).build([Subscription(0, text, dialect)])
+    verdict = index.explain(Event("e", data, content_type=types[dialect]), 0)
+    assert [tuple(each) for each in failing(verdict)] == expected
 
 
 def test_a_large_graph_has_its_numbers() -> None:

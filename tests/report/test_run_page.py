@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from headgate.errors import TableError
+from headgate.jobs.summary import Refusal
+from headgate.pipeline.run.reporting import stages_of
 from headgate.report import words
-from headgate.report.runs import charts, stream_charts
+from headgate.report.runs import charts
 from headgate.report.runs import page as run_page
 from headgate.report.runs import page as run_pictures
 from headgate.report.runs.model import (
@@ -19,16 +21,12 @@ from headgate.report.runs.model import (
     Counts,
     Histogram,
     Partition,
-    Reason,
     RefusedRows,
     RunPage,
-    Stage,
     Step,
-    Task,
-    stages_of,
     this_machine,
 )
-from headgate.spark.session import listeners as activity
+from headgate.runtime.stages import StageRun, TaskRun
 from tests.lanes import some
 from tests.report.reading import Reader, svg_texts
 from tests.report.runs import MATCHES, PAGE, STREAM, WHEN, batch, stage
@@ -91,7 +89,7 @@ def test_a_stream_has_its_own_charts() -> None:
     for name, said in (("duplicates", "duplicate"), ("late", "late"), ("malformed", "malformed")):
         assert f"{sum(getattr(each, name) for each in STREAM.batches)} {said}" in left_out
     assert versions.startswith("It changed 3 times, from version 0 to 3;")
-    texts = svg_texts(stream_charts.latency(STREAM).svg or "")
+    texts = svg_texts(charts.latency(STREAM).svg or "")
     assert {"p50", "p95", "p99", "seconds since the stream began"} <= set(texts)
 
 
@@ -135,8 +133,8 @@ def test_texts_of_users_are_shown_as_they_are(text: str) -> None:
         command=text,
         busiest=(BusySubscription(text, text, 5),),
         steps=(Step(text, 1.0), Step("match", 2.0, note=text)),
-        stages=(Stage(text, 0, 1, (Task(text, 0, 1), Task(text, 1, 3, failure=text))),),
-        rejected=(RefusedRows("events", 3, text, (Reason(text, 3, (text,)),)),),
+        stages=(StageRun(text, 0, 1, (TaskRun(text, 0, 1), TaskRun(text, 1, 3, failure=text))),),
+        rejected=(RefusedRows("events", 3, text, (Refusal(text, 3, (text,)),)),),
         troubles=(text,),
     )
     reader = Reader(run_page.render(page))
@@ -160,9 +158,9 @@ def test_texts_of_users_are_shown_as_they_are(text: str) -> None:
         (replace(BARE, throughput=(Partition(0, 0.0, 1.0, 0),)), 0, 1),
         (replace(BARE, throughput=(Partition(0, 0.0, 1.0, 7),)), 0, 1),
         (replace(BARE, batches=(batch(1), replace(batch(1), number=2, start=2.0))), 2, 4),
-        (replace(BARE, stages=(Stage("none", 0, 0),)), 0, 1),
+        (replace(BARE, stages=(StageRun("none", 0, 0),)), 0, 1),
         (replace(BARE, stages=(stage("one", 1, 0, 1),)), 1, 1),
-        (replace(BARE, stages=(Stage("instant", 0, 0, (Task("0", 0, 0), Task("0", 0, 0))),)), 1, 1),
+        (replace(BARE, stages=(StageRun("instant", 0, 0, (TaskRun("0", 0, 0), TaskRun("0", 0, 0))),)), 1, 1),
         (replace(BARE, batches=(replace(batch(1), latency=(), duplicates=0, late=0, malformed=0),)), 0, 4),
         (replace(BARE, batches=(replace(batch(1), seconds=0.0, latency=((0.5, 0.0),)),)), 1, 4),
     ],
@@ -199,8 +197,8 @@ def test_lanes_hold_every_task_once_and_none_overlaps() -> None:
 
 
 def test_the_slowest_task_is_drawn_and_named() -> None:
-    tasks = (*(Task("0", number * 0.1, 0.1) for number in range(10)), Task("1", 0.0, 1.5))
-    chart = run_pictures.tasks(replace(BARE, stages=(Stage("match", 0, 1.5, tasks),)))
+    tasks = (*(TaskRun("0", number * 0.1, 0.1) for number in range(10)), TaskRun("1", 0.0, 1.5))
+    chart = run_pictures.tasks(replace(BARE, stages=(StageRun("match", 0, 1.5, tasks),)))
     assert "its slowest task took 1.5 s, 15.0 times as long as the one in the middle" in chart.caption
     assert "1.5 s" in svg_texts(chart.svg or "")
     assert "var(--series-3, #c44f2b)" in (chart.svg or "")
@@ -208,8 +206,8 @@ def test_the_slowest_task_is_drawn_and_named() -> None:
 
 def test_long_streams_are_cut_into_slices() -> None:
     batches = tuple(batch(number) for number in range(5000))
-    parts = stream_charts.sliced(batches)
-    assert len(parts) == stream_charts.SLICES
+    parts = charts.sliced(batches)
+    assert len(parts) == charts.SLICES
     assert [each for part in parts for each in part] == list(batches)
     for chart in run_page.charts(replace(STREAM, batches=batches)):
         assert len(chart.svg or "") < 300_000
@@ -230,13 +228,13 @@ def test_steps_without_a_start_follow_each_other() -> None:
 
 
 def test_what_spark_told_is_taken_over() -> None:
-    task = activity.Task(1, 0, 0, "3", "h", 102.0, 1.5, 1.4, 1.0, 0.0, 70, 0, 0, 0, 0, None)
+    task = TaskRun("3", 102.0, 1.5, 70)
     other = replace(task, seconds=0.5, failure="lost")
-    told = activity.Stage(4, 0, "collect at x", "matching", 2, 101.0, 104.0, None, (task, other))
+    told = StageRun("matching", 101.0, 104.0, (task, other), number=4, name="collect at x")
     (found,) = stages_of([told], 100.0)
-    assert found == Stage(
-        "matching (4)", 1.0, 3.0, (Task("3", 2.0, 1.5, 70), Task("3", 2.0, 0.5, 70, "lost"))
-    )
+    tasks = (TaskRun("3", 2.0, 1.5, 70), TaskRun("3", 2.0, 0.5, 70, "lost"))
+    assert found == replace(told, title="matching (4)", start=1.0, end=4.0, tasks=tasks)
+    assert found.seconds == 3.0
     assert stages_of([replace(told, title="")], 0.0)[0].title == "collect at x (4)"
     assert found.skew is None
     assert this_machine("17").spark.startswith("4.")

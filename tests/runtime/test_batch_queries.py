@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event
+from headgate.engine.question import Top
 from headgate.records.events import columns
-from headgate.runtime.engines import ShardEngines
-from headgate.runtime.questions import Top
+from headgate.runtime.engines import Runtime
 from headgate.runtime.targets import Group, open_target, opened
 from tests.spark.without_spark import compile_graph_lines, compile_lines, compile_shards
 
@@ -72,7 +72,7 @@ def expected(engine: Engine, top: Top | None) -> Iterator[tuple[Any, ...]]:
             yield from ((number, each.subscription, each.value, rank) for rank, each in enumerate(best, 1))
 
 
-def found(engines: ShardEngines, events: Any, top: Top | None) -> list[tuple[Any, ...]]:
+def found(engines: Runtime, events: Any, top: Top | None) -> list[tuple[Any, ...]]:
     """Put the portions of an answer together; only the best of an event have an order."""
     parts = engines.ask(events, pa.array(range(len(ROWS)), pa.int64()), top)
     rows = [tuple(row.values()) for part in parts for row in part.to_pylist()]
@@ -87,7 +87,7 @@ def test_both_forms_of_events_get_the_answer_of_the_library(
 ) -> None:
     monkeypatch.setattr("headgate.runtime.engines.PAIRS", pairs)
     engine = Engine.open(snapshot(tmp_path, kind, 1))
-    engines = ShardEngines.open(snapshot(tmp_path, kind, shards))
+    engines = Runtime.open(snapshot(tmp_path, kind, shards))
     batch = pa.RecordBatch.from_pylist(ROWS)
     events = [Event.from_row(row) for row in ROWS]
     tops = (
@@ -111,7 +111,7 @@ def test_both_forms_of_events_get_the_answer_of_the_library(
 def test_shards_read_the_columns_of_a_batch_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    engines = ShardEngines.open(snapshot(tmp_path, kind, 3))
+    engines = Runtime.open(snapshot(tmp_path, kind, 3))
     batch = pa.RecordBatch.from_pylist(ROWS)
     found(engines, batch, None)
     made = []
@@ -145,7 +145,7 @@ def test_sources_get_the_type_of_nodes(tmp_path: Path) -> None:
     nodes: list[dict[str, Any]] = [{"id": 1}, {"id": 2, "filter": "a = 1"}]
     hung = [{"id": "s", "filter": "TRUE", "node": 2}]
     compile_graph_lines(tmp_path / "numbers", nodes, [{"source": 1, "target": 2}], hung)
-    engines = ShardEngines.open(tmp_path / "numbers")
+    engines = Runtime.open(tmp_path / "numbers")
     for given in (pa.array(["1", "01", None, "9"]), pa.array([1, 8, None, 9])):
         reasons = engines.refusals(given)
         assert [reason is None for reason in reasons] == [True, False, False, False]
@@ -156,3 +156,19 @@ def test_sources_get_the_type_of_nodes(tmp_path: Path) -> None:
         for part in engines.ask([event], pa.array([0]), None)
         for row in part.to_pylist()
     ] == ["s"]
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_ids_of_a_snapshot_without_subscriptions_are_text(tmp_path: Path, shards: int) -> None:
+    """As the library says it of an engine without any: until there is one, nobody knows."""
+    empty = tmp_path / "empty"
+    if shards == 1:
+        compile_lines(empty, [])
+    else:
+        compile_shards(empty, [], shards)
+    target = open_target(str(empty))
+    assert (target.numbered, Runtime.open(empty).numbered, Runtime.open(empty).whole_ids) == (
+        False,
+        False,
+        None,
+    )

@@ -19,7 +19,7 @@ from headgate.runtime.statistics import (
     unpack_statistics,
     with_all,
 )
-from headgate.runtime.targets import open_target
+from headgate.runtime.targets import open_target, opened
 from tests.cli.running import Command
 from tests.spark.files import put_lines
 
@@ -166,7 +166,7 @@ def test_what_was_no_candidate_of_any_worker_counts_as_none(tmp_path: Path) -> N
     Engine.build(SUBSCRIPTIONS).save(tmp_path / "snapshot")
     table = counted(35, 25)
     sent = unpack_statistics([pack_statistics(table)])
-    whole = with_all(sent, open_target(str(tmp_path / "snapshot")).ids(), 2)
+    whole = with_all(sent, opened(open_target(str(tmp_path / "snapshot")).whole).built, 2)
     columns = ["subscription_id", "matches", "candidates", "work", "exceeded"]
     assert whole.select(columns).to_pylist() == table.select(columns).to_pylist()
     assert 0 in table["candidates"].to_pylist()

@@ -19,7 +19,7 @@ from tests.contract.world import World, draw_world, line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
     from tests.service.servers import Served
     from tests.spark.files import Row
 

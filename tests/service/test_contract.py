@@ -9,9 +9,9 @@ import pytest
 
 from headgate import Event
 from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.engine.question import Top
 from headgate.errors import HeadgateError
 from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
-from headgate.runtime.questions import Top
 from tests.contract.library import Library
 from tests.contract.telling import CONTENTS, MIXED
 from tests.contract.world import Question

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 TEXTS = st.sampled_from(["", "1.0", "e1", "/a", "t", "é", "2005-05-10T09:30:00Z", "application/xml"])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | TEXTS,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS | st.just("type"), inner, max_size=3),
     max_leaves=4,
 )

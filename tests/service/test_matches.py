@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from msgspec.json import encode
 
 from headgate.core.event import Event
 from headgate.core.subscription import Subscription
 from headgate.errors import EventError
+from headgate.graph.model import Node
 from headgate.runtime.operations import UPSERT, Put, Unsubscribe
+from headgate.service.resources import RankBody
+from headgate.service.storage.log import Block
 from headgate.service.tenant.contents import Contents
 from headgate.service.tenant.index import Index
-from headgate.service.tenant.matches import Matches
-from headgate.service.tenant.names import Names
+from headgate.service.tenant.names import Matches, Names
+from headgate.service.tenant.past import Comparison
 from tests.seeds import seeds
 
 if TYPE_CHECKING:
@@ -71,3 +76,29 @@ def test_some_of_matches() -> None:
     assert (some.lists(), list(some.refused)) == ([[], [7]], [0])
     assert found.ends.tolist() == [2, 2, 2, 3]
     assert Matches.of([]).ends.tolist() == []
+
+
+@pytest.mark.parametrize("count", [1, 8])
+def test_a_source_meets_its_node_whatever_its_type(count: int) -> None:
+    index = Index.build(Contents([Subscription("s", "x > 1", node="7")], [Node("7")]))
+    event = Event("e", {"x": 2}, source=7)
+    assert index.match([event] * count) == [["s"]] * count
+    assert [best.subscription for best in index.top(event, RankBody(k=1))] == ["s"]
+
+
+def test_an_event_that_one_index_refuses_matches_nothing_there() -> None:
+    texts = [
+        encode({"specversion": "1.0", "id": f"e{n}", "source": "s", "type": "t", "data": {"x": n}})
+        for n in range(3)
+    ]
+    empty = np.zeros(0, np.uint32)
+    ends = np.zeros(3, np.uint32)
+    block = Block(1, 5, texts, ends, empty, empty, empty, ends)
+    before: list[list[str] | EventError] = [["a"], EventError("no"), ["a"]]
+    after: list[list[str] | EventError] = [["a"], ["a", "b"], EventError("no")]
+    log: Any = SimpleNamespace(read=lambda *_: [block])
+    found = Comparison(first=1, end=3, most=9, patience=9.0)
+    found.run(log, lambda _: before, lambda _: after)
+    assert (found.events, found.refused_events) == (3, 2)
+    tallies = {name: [it.before, it.after, it.gained, it.lost] for name, it in found.tallies.items()}
+    assert tallies == {"a": [2, 2, 1, 1], "b": [0, 1, 1, 0]}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headgate.client.model import Delivery, Published, PublishedEvent
+    from headgate.client.asking import Delivery, PublishedEvent, PublishedEvents
     from tests.service.servers import Served, Servers
 
 CONSUMERS = ("anna", "bert", "cora")
@@ -224,7 +224,7 @@ class Story:
     def kill(self) -> None:
         """End the server at once, while events are on their way, and start another."""
         rows = self._rows()
-        answers: list[Published] = []
+        answers: list[PublishedEvents] = []
 
         def publish() -> None:
             with contextlib.suppress(ServiceError):

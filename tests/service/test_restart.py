@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from headgate.service.delivery.reading import read_log
+from headgate.service.delivery.hub import read_log
 from headgate.service.security.keys import Keys
 from headgate.service.server import make_place
-from headgate.service.storage.block import NONE, Block
+from headgate.service.storage.log import NONE, Block
 from headgate.service.storage.store import Store
 from headgate.service.tenant.names import Names
 

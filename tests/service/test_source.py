@@ -19,14 +19,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import AsyncClient, Client, Engine, Subscription
+from headgate.client.asking import KeptEvent, KeptEvents
 from headgate.client.log import LogSettings
-from headgate.client.model import KeptEvent, KeptEvents
 from headgate.errors import HeadgateError, ServiceError, TableError
 from headgate.local.small_streams import why_stream
 from headgate.service.backup import back_up, restore
 from headgate.service.envelope import event_of, read_sent
 from headgate.service.storage.store import Store
-from headgate.stream.reading import ReadSettings, read_given
+from headgate.stream.reading import SourceReading, read_given
 from headgate.stream.sources import service_log
 from headgate.stream.sources.service_log import ServiceLog, as_lines, as_table
 from tests.seeds import examples
@@ -75,7 +75,7 @@ async def _kept(address: str, after: int) -> KeptEvents:
 
 def through(text: bytes, content: str = "records") -> Event | EventError:
     """Read an event that is kept as a stream does."""
-    ((row,),) = read_given([as_lines(kept(text))], ReadSettings(content, None, "time"))
+    ((row,),) = read_given([as_lines(kept(text))], SourceReading(content, None, "time"))
     return row.event
 
 

@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate.errors import HeadgateError, StorageError
+from headgate.service.maintenance import keep_until
 from headgate.service.storage import log as log_module
-from headgate.service.storage.block import Block, hash_of, pack, unpack
 from headgate.service.storage.database import Database
-from headgate.service.storage.log import Bounds, SqliteLog
-from headgate.service.storage.retention import keep_until
+from headgate.service.storage.log import Block, Bounds, Log, hash_of, pack, unpack
 from headgate.service.storage.store import Store
-from headgate.service.storage.writer import Entry, Writer
+from headgate.service.worker import Entry, Writer
 from tests.service.power import Disk
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def test_the_log_is_what_a_list_would_be(
     monkeypatch.setattr(log_module, "_BYTES", together)
     chance = random.Random(5)
     database = Database(tmp_path / "a.db")
-    log = SqliteLog(database)
+    log = Log(database)
     model: list[tuple[int, bytes, int]] = []
     assert log.bounds() == Bounds(1, 0)
     position = 1
@@ -211,13 +210,13 @@ def test_the_test_of_power_notices_what_is_not_synced(tmp_path: Path) -> None:
 
     disk = Disk("careless")
     database = Careless(tmp_path / "a.db", vfs=disk.name)
-    log = SqliteLog(database)
+    log = Log(database)
     for number in range(1, 30):
         log.append([block_of(number, [(b"x", [], [])])], [])
     disk.lose_power(tmp_path / "lost", random.Random(3))
     try:
         found = Database(tmp_path / "lost" / "a.db")
-        kept = [at for block in SqliteLog(found).read(1, 1_000) for at, _ in block]
+        kept = [at for block in Log(found).read(1, 1_000) for at, _ in block]
         found.close()
     except HeadgateError:
         kept = []

@@ -8,12 +8,12 @@ from __future__ import annotations
 import importlib
 
 from headgate.core.jit.signatures import known
-from headgate.core.jit.worker import compile_kernel
+from headgate.core.jit.warming import compile_kernel
 
 if __name__ == "__main__":
     for name in (
         "tables.filter_rows",
-        "spark.jobs.match",
+        "spark.matching",
         "stream.worker",
     ):
         importlib.import_module(f"headgate.{name}")

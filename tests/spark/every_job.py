@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
 from headgate.contents.kind import FilterSettings
 from headgate.core.rooms import RDF, RECORDS, XML
+from headgate.engine.question import Top
 from headgate.jobs.backtest import backtest
 from headgate.jobs.match import match_events
 from headgate.jobs.what_if import what_if
 from headgate.plan.graphs.rewritability import Search
-from headgate.runtime.questions import Top
 from headgate.runtime.sharding import Sharding
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session

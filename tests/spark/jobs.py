@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from headgate.backtest.effects import WhatIf
     from headgate.backtest.one_filter import BacktestResult
+    from headgate.jobs.plan import PlanResult
     from headgate.jobs.runner import Runner
     from headgate.plan.running.planner import MadePlan
-    from headgate.tables.planning import PlanResult
     from headgate.tables.requests import Question
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult, Tables
 

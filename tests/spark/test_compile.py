@@ -18,7 +18,7 @@ from headgate.core.event import SECOND_MARK
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.snapshot import open_snapshot
 from headgate.errors import SnapshotError, TableError
-from headgate.rdf.compiling import RdfContents
+from headgate.rdf.index.index import RdfRoom
 from headgate.records.compiling import RecordContents
 from headgate.records.index.index import ROOM, RecordIndex
 from headgate.spark.tables.tables import to_frame, write_table
@@ -26,7 +26,7 @@ from headgate.tables import filter_rows as compiling
 from headgate.tables.accepted import REJECTED
 from headgate.tables.filter_rows import compile_batches
 from headgate.tables.places import Format
-from headgate.xml.compiling import XmlContents
+from headgate.xml.index.index import XmlRoom
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.jobs import compile_subscriptions, on_both, on_spark
@@ -249,9 +249,7 @@ SPOKEN = {
 """A filter in every dialect of every room."""
 
 
-@pytest.mark.parametrize(
-    "contents", [RecordContents(), RdfContents(), XmlContents()], ids=lambda it: it.room_name
-)
+@pytest.mark.parametrize("contents", [RecordContents(), RdfRoom(), XmlRoom()], ids=lambda it: it.room_name)
 def test_a_row_that_names_its_dialect_is_read_at_once(
     contents: Contents, monkeypatch: pytest.MonkeyPatch
 ) -> None:

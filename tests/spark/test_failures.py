@@ -9,7 +9,7 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from headgate.errors import SnapshotError, TableError
 from headgate.jobs.match import match_events
 from headgate.records.index.index import RecordIndex
 from headgate.runtime.targets import opened_as
+from headgate.spark.matching import _reported
 from headgate.spark.runner import SparkRunner
 from headgate.workloads.records import advertising
 from tests.spark.files import get_table, names, put_lines, put_table
@@ -144,6 +145,28 @@ def test_a_match_that_fails_at_its_end_changes_nothing(spark: SparkSession, tmp_
         assert len(get_table(place)) == 2
         assert [row["row"] for row in get_table(tmp_path / "r.jsonl")] == ['{"b": 2}']
         assert [names(tmp_path), names(tmp_path / "far")] == there[:2]
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["files", "handed"])
+def test_a_task_that_is_tried_again_counts_once(
+    spark: SparkSession, place: Path, monkeypatch: pytest.MonkeyPatch, apart: bool
+) -> None:
+    done = place / "failed"
+
+    def reported(*batches: Any, **told: Any) -> Iterator[pa.RecordBatch]:
+        """Fail the first time, when all is counted."""
+        yield from _reported(*batches, **told)
+        if not done.exists():
+            done.touch()
+            raise OSError("the machine is gone")
+
+    monkeypatch.setattr("headgate.spark.matching._reported", reported)
+    if apart:
+        monkeypatch.setattr("headgate.spark.matching.sees_files", lambda _: False)
+    found = match(spark, place)
+    assert done.exists()
+    assert (found.events, found.matches) == (EVENTS, len(wanted()))
+    assert answers(place) == wanted()
 
 
 def test_a_column_of_several_types_is_named(spark: SparkSession, place: Path) -> None:

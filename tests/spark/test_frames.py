@@ -11,9 +11,9 @@ import pytest
 
 import headgate.spark as hg
 from headgate import Edge, Engine, Node, Subscription
+from headgate.core.snapshot import shard_name
 from headgate.core.versions.current import resolved
 from headgate.errors import HeadgateError, SnapshotError, TableError
-from headgate.graph.build.sharding import shard_name
 from headgate.runtime.sharding import Sharding
 from headgate.spark.frames import match as frames
 from tests.contract.frames import HOSTILE, hostile

@@ -277,7 +277,7 @@ def test_refused_rows_of_all_tables_say_why(here: Here) -> None:
         (
             "subscriptions",
             "nowhere",
-            "subscription 'nowhere': it is attached to no node: name one in the column 'node'",
+            "subscription 'nowhere': it is attached to no node: name one as its 'node'",
         ),
         ("subscriptions", "lost", "subscription 'lost': node 'neg' was refused"),
         ("subscriptions", "mute", "the row has no 'filter': a subscription is an id and a filter"),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as sf
 
-from headgate.spark.session.listeners import SparkActivity, Stage, Task, listening, metering
+from headgate.runtime.stages import StageRun, TaskRun
+from headgate.spark.session.listeners import SparkActivity, listening, metering
 from headgate.stream.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -51,17 +52,15 @@ def test_it_hears_every_task_of_every_stage(spark: SparkSession, tmp_path: Path)
     assert len(activity.stages) == len(by["counting"]) + len(by["writing"])
     for stage in activity.stages:
         assert (len(stage.tasks), stage.failure, stage.missing) == (stage.planned, None, 0)
-        assert began - 0.01 <= stage.submitted <= stage.submitted + stage.seconds <= ended + 0.01
+        assert began - 0.01 <= stage.start <= stage.start + stage.seconds <= ended + 0.01
         for task in stage.tasks:
             assert (task.executor, task.failure) == ("driver", None)
-            assert stage.submitted <= task.start
+            assert stage.start <= task.start
             assert 0 <= task.run_seconds <= task.seconds + 0.01
-            assert task.cpu_seconds > 0
     # The first of them only looks at the footers.
-    assert max(sum(task.rows_in for task in stage.tasks) for stage in by["counting"]) == 1000
+    assert max(sum(task.rows for task in stage.tasks) for stage in by["counting"]) == 1000
     (written,) = by["writing"]
-    assert (len(written.tasks), sum(task.rows_out for task in written.tasks)) == (4, 500)
-    assert sum(task.bytes_out for task in written.tasks) > 0
+    assert len(written.tasks) == 4
 
 
 @pytest.mark.nightly
@@ -126,11 +125,11 @@ def test_an_error_of_the_listener_is_told_and_breaks_nothing(
 
 
 def test_tasks_that_were_not_heard_are_told() -> None:
-    task = Task(1, 0, 0, "1", "h", 0.0, 1.0, 1.0, 0.5, 0.0, 0, 0, 0, 0, 0, None)
-    stage = Stage(1, 0, "s", "", 3, 0.0, 5.0, None, (task, replace(task, attempt=1)))
+    task = TaskRun("1", 0.0, 1.0)
+    stage = StageRun("s", 0.0, 5.0, (task, replace(task, number=1)), planned=3)
     assert stage.missing == 2
     assert replace(stage, failure="x").missing == 0
-    assert Stage(1, 0, "s", "", 0, 0.0, None, None).seconds == 0
+    assert StageRun("s", 0.0).seconds == 0
     assert replace(stage, tasks=()).skew is None
 
 

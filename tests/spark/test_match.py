@@ -17,6 +17,7 @@ from pyspark import TaskContext
 
 from headgate import Event, Subscription
 from headgate.errors import SnapshotError, TableError
+from headgate.jobs.events import JudgeTask
 from headgate.records.index.index import RecordIndex
 from headgate.spark.tables import parts
 from headgate.spark.tables.events import judge
@@ -207,7 +208,7 @@ def test_ids_in_csv_are_read_as_they_are(
     spark: SparkSession, tmp_path: Path, ids: list[str], found: list[Any]
 ) -> None:
     table = put(tmp_path / "events.csv", "id,a\n" + "".join(f"{one},1\n" for one in ids))
-    judged = judge(spark, table, Format.CSV)
+    judged = judge(spark, JudgeTask(table, Format.CSV, texts=()))
     assert judged.id_type == ("long" if isinstance(found[0], int) else "string")
     assert [row["id"] for row in judged.rows.frame.collect()] == found
 
@@ -449,7 +450,7 @@ def test_footers_of_parquet_are_asked_for_ids(
 ) -> None:
     for missing, count, refused in ((False, 5, []), (True, 8, ['{"a":1}'])):
         events = put_files(tmp_path / folder, statistics=statistics, missing=missing)
-        judged = judge(spark, events, Format.PARQUET)
+        judged = judge(spark, JudgeTask(events, Format.PARQUET, texts=()))
         assert (judged.count, judged.rejected) == (count, len(refused))
         assert [row["row"] for row in judged.refused.frame.collect()] == refused
 
@@ -469,7 +470,7 @@ def test_ids_are_counted_whatever_the_footers_of_parquet_say(job: Job, statistic
 def test_parquet_without_statistics_of_the_ids_is_counted(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.table({"id": pa.array(["x", None]), "a": [1, 1]})
     pq.write_table(table, tmp_path / "events.parquet", write_statistics=["a"])
-    judged = judge(spark, str(tmp_path / "events.parquet"), Format.PARQUET)
+    judged = judge(spark, JudgeTask(str(tmp_path / "events.parquet"), Format.PARQUET, texts=()))
     assert (judged.count, judged.rejected) == (1, 1)
     assert [row["id"] for row in judged.rows.frame.where("a = 1").collect()] == ["x"]
 
@@ -508,7 +509,7 @@ def test_matches_are_compressed_as_the_session_says(job: Job, codec: str) -> Non
 @pytest.mark.nightly
 @on_spark
 def test_spark_writes_what_workers_cannot(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headgate.spark.jobs.match.codec_of", lambda _: None)
+    monkeypatch.setattr("headgate.spark.matching.codec_of", lambda _: None)
     index = job.build(FILTERS)
     events = put_table(job.folder / "events.parquet", EVENTS, pa.schema(KINDS))
     answer = expected(index, EVENTS)

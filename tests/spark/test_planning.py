@@ -12,10 +12,12 @@ import pytest
 from headgate import Event, SavedPlan, Settings, Subscription
 from headgate.engine.views import views_of
 from headgate.errors import PlanError, TableError
+from headgate.jobs import plan
 from headgate.jobs.plan import estimate, rows_of
 from headgate.local.runner import LocalTable
 from headgate.plan.costs import averages, sums
 from headgate.plan.graphs.rewritability import Search
+from headgate.plan.running import planner
 from headgate.plan.running.validate import problems
 from headgate.records.index.index import RecordIndex
 from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites
@@ -71,8 +73,14 @@ def test_estimates_are_those_of_the_library(
 
 @on_both("by_workers", [False, True], 1)
 def test_a_network_from_tables(
-    session: SparkSession | None, made: tuple[Path, list[Subscription], list[Event]], by_workers: bool
+    session: SparkSession | None,
+    made: tuple[Path, list[Subscription], list[Event]],
+    by_workers: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # As of very many views.
+    monkeypatch.setattr(plan, "HELD", 0)
+    monkeypatch.setattr(planner, "HELD", 0)
     folder, subscriptions, _ = made
     done, found = plan_subscriptions(
         session,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headgate.jobs import plan_graphs
-from headgate.plan.graphs import embeddings, joining, rewritability
-from headgate.plan.graphs.cycles import without_cycles
+from headgate.jobs import plan as plan_graphs
+from headgate.plan.graphs import embeddings, joining
+from headgate.plan.graphs.embeddings import EmbeddingFinder
 from headgate.plan.graphs.rewritability import Search
 from headgate.xml.views.views import XmlViews
 from tests.lanes import some
@@ -31,25 +31,18 @@ def draw_views(seed: int, count: int) -> XmlViews:
 
 @pytest.mark.parametrize("parts", some([1, 3, None], 1))
 def test_it_is_what_one_machine_finds(session: SparkSession | None, parts: int | None) -> None:
-    """Embeddings, rewritings from them, and both joined."""
+    """Rewritings, target by target."""
     runner = runner_of(session)
     views = draw_views(1, 150)
     weights = np.array([random.Random(view).random() for view in range(len(views))])
     search = Search(k=10, quota=2, most_steps=40)
-    graph = plan_graphs.embedding_graph(runner, views, parts=parts, spread=2)
-    assert same(graph, embeddings.embedding_graph(views, spread=2))
-    acyclic, removed = without_cycles(graph, needed=views.needed)
-    assert removed > 0
-    found = plan_graphs.find_rewritings(runner, views.needed, acyclic, search, weights=weights, parts=parts)
-    here = rewritability.find_rewritings(views.needed, acyclic, search, weights=weights)
-    assert len(here.rewritings.inputs) > 100
-    assert same(found.rewritings, here.rewritings)
-    assert len(here.cut_short)
-    assert found.cut_short.tolist() == here.cut_short.tolist()
     joined = plan_graphs.joined_rewritings(runner, views, search, weights=weights, parts=parts, spread=2)
-    alone = joining.joined_rewritings(views, search, weights=weights, spread=2)
+    alone = joining.join_targets(EmbeddingFinder(views, 2), search, weights=weights)
     assert same(joined.searched.rewritings, alone.searched.rewritings)
     assert joined.searched.cut_short.tolist() == alone.searched.cut_short.tolist()
+    assert len(alone.searched.cut_short)
+    assert len(alone.searched.rewritings.inputs) > 100
+    graph = embeddings.embedding_graph(views, spread=2)
     assert joined.in_degrees.tolist() == alone.in_degrees.tolist() == np.diff(graph.offsets).tolist()
     assert joined.removed == alone.removed > 0
 
@@ -58,13 +51,11 @@ def test_more_parts_than_views_and_no_edges(session: SparkSession | None) -> Non
     """Parts may be empty, and graphs too."""
     runner = runner_of(session)
     views = draw_views(2, 5)
-    graph = plan_graphs.embedding_graph(runner, views, parts=9)
-    assert same(graph, embeddings.embedding_graph(views))
+    found = plan_graphs.joined_rewritings(runner, views, parts=9)
+    assert same(found.searched.rewritings, joining.join_targets(EmbeddingFinder(views)).searched.rewritings)
     nothing = XmlViews.build(draw_views(3, 5).patterns[:1])
-    empty = plan_graphs.embedding_graph(runner, nothing, parts=2)
-    assert same(empty, embeddings.embedding_graph(nothing))
-    found = plan_graphs.find_rewritings(runner, nothing.needed, empty)
-    assert same(found.rewritings, rewritability.rewritings(nothing.needed, empty))
+    empty = plan_graphs.joined_rewritings(runner, nothing, parts=2)
+    assert same(empty.searched.rewritings, joining.join_targets(EmbeddingFinder(nothing)).searched.rewritings)
 
 
 def test_bounds_are_checked_before_workers_are_asked(session: SparkSession | None) -> None:

@@ -13,11 +13,11 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.core.snapshot import room_of
 from headgate.core.versions.current import resolved
-from headgate.errors import SnapshotError, TableError
+from headgate.engine.question import Top
+from headgate.errors import SnapshotError, SubscriptionError
 from headgate.jobs.choosing import has_any
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
-from headgate.runtime.questions import Top
 from headgate.runtime.rows import RANKS, WEIGHTS
 from headgate.spark.tables.tables import read_lines
 from headgate.tables.lines import VALUE
@@ -548,7 +548,7 @@ def test_filters_of_a_graph_see_the_ids_of_events(job: Job) -> None:
 
 
 def test_what_cannot_be_asked_for() -> None:
-    with pytest.raises(TableError, match="there is no mode 'best': use 'exact' or 'relaxed'"):
+    with pytest.raises(SubscriptionError, match="there is no mode 'best': use 'exact' or 'relaxed'"):
         Top.of(1, "best")
-    with pytest.raises(TableError, match="exact matching weighs none: use relaxed"):
+    with pytest.raises(SubscriptionError, match="factors re-weigh clauses"):
         Top.of(1, "exact", {"a": 1.0})

@@ -10,10 +10,10 @@ import pytest
 
 from headgate import Event, Subscription
 from headgate.core.snapshot import digest_of
+from headgate.engine.question import Top
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
-from headgate.runtime import batch_queries
-from headgate.runtime.questions import Top
+from headgate.runtime import engines
 from headgate.runtime.targets import Group
 from headgate.tables.event_rows import COLUMNS, KEY, LINES, PACKED
 from headgate.tables.frames import reading
@@ -57,7 +57,7 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
 ) -> None:
     for form in (COLUMNS, LINES):
         monkeypatch.setitem(reading.TOGETHER, form, events)
-    monkeypatch.setattr(batch_queries, "PAIRS", pairs)
+    monkeypatch.setattr(engines, "PAIRS", pairs)
     monkeypatch.setattr(frame_rows, "PORTION", portion)
     index.save(tmp_path / "snapshot")
     expected: list[tuple[Any, ...]] = []

@@ -19,10 +19,9 @@ from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.errors import TableError
 from headgate.jobs.choosing import contents_of
-from headgate.rdf.compiling import RdfContents
-from headgate.rdf.events.feeds import feed_events
-from headgate.rdf.events.reading import default_reader
-from headgate.rdf.index.index import RdfIndex
+from headgate.rdf.events.feeds import read_feed
+from headgate.rdf.events.reading import DEFAULT_READER
+from headgate.rdf.index.index import RdfIndex, RdfRoom
 from tests.lanes import some
 from tests.spark.files import FORMS, get_lines, put, put_lines, put_table
 from tests.spark.jobs import backtest, on_spark, runner_of
@@ -174,14 +173,14 @@ def test_the_rows_of_a_table_say_which_kinds_its_filters_are_of(
     both = FilterSettings(schema='{"a": "int64"}', options=Options())
     assert contents_of(both, [runner.table(table)], runner.table).room_name == "records+rdf"
     contents = contents_of(FilterSettings("tuples"), [runner.table(table)], runner.table)
-    assert isinstance(contents, RdfContents)
+    assert isinstance(contents, RdfRoom)
     assert len(compile_lines(job.snapshot, rows, contents=contents, dialect="tuples").refused) == 1
     columns = [
         {"id": "1", "filter": "ASK {}", "dialect": None},
         {"id": "2", "filter": None, "dialect": "sql"},
     ]
     table = put_table(tmp_path / "subs.parquet", columns, SUBSCRIPTIONS)
-    assert isinstance(contents_of(FilterSettings("sparql"), [runner.table(table)], runner.table), RdfContents)
+    assert isinstance(contents_of(FilterSettings("sparql"), [runner.table(table)], runner.table), RdfRoom)
     with pytest.raises(
         TableError, match=r"a schema and a sample are for filters of records, and the filters"
     ):
@@ -253,7 +252,7 @@ def test_folders_and_feeds(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     feeds = [
         Event(name, (folder / name).read_bytes(), content_type="rss") for name in ("good.rss", "lenient.rss")
     ]
-    items = [item for each in feeds for item in feed_events(each)]
+    items = [item for each in feeds for item in read_feed(each).items]
     assert [item.id for item in items] == ["good.rss#1", "good.rss#2", "lenient.rss#1"]
     expected += [(item.id, found) for item in items for found in engine.match(item)]
     assert job.pairs() == sorted(expected)
@@ -294,7 +293,7 @@ def test_the_format_of_what_does_not_say(drawn: tuple[Job, Engine], tmp_path: Pa
     done = job.match(table, content_type="turtle")
     assert (done.events, done.rejected) == (3, 0)
     expected = answers(engine, [{**rows[0], "datacontenttype": "turtle"}, rows[1]])
-    items = feed_events(Event("feed", rows[2]["data"], content_type="rss"))
+    items = read_feed(Event("feed", rows[2]["data"], content_type="rss")).items
     assert job.pairs() == sorted(expected + [(each.id, s) for each in items for s in engine.match(each)])
     done = job.match(put(tmp_path / "document.txt", text), content_type="turtle")
     assert done.events == 1
@@ -321,7 +320,7 @@ def test_backtest_answers_as_match(drawn: tuple[Job, Engine], tmp_path: Path) ->
     rows.append({"id": "deep", **BOMBS["deep"][0]})
     rows.append({"id": "feed", "data": feed("p1", "n1", "n2"), "datacontenttype": "rss"})
     table = put_lines(tmp_path / "events.jsonl", rows)
-    items = feed_events(Event("feed", rows[-1]["data"], content_type="rss"))
+    items = read_feed(Event("feed", rows[-1]["data"], content_type="rss")).items
     index = engine.index
     assert isinstance(index, RdfIndex)
     events = [*map(Event.from_row, rows[:40]), *items]
@@ -359,7 +358,7 @@ def test_parsers_end_with_their_tasks(drawn: tuple[Job, Engine], tmp_path: Path)
     job, _ = drawn
     put(tmp_path / "a.ttl", f"{TURTLE} :n1 :p1 :n2 .")
     # That of this process is not a task's.
-    default_reader().close()
+    DEFAULT_READER.close()
     job.match(str(tmp_path / "a.ttl"))
     until = time.monotonic() + 10
     while (left := parsers()) and time.monotonic() < until:

@@ -11,11 +11,11 @@ import pytest
 
 import headgate.spark as hg
 from headgate import Engine, Event, Subscription
+from headgate.engine.question import Top
 from headgate.errors import TableError
 from headgate.jobs.match import matches_schema
 from headgate.local.stream import run_stream
 from headgate.rdf.index import bindings
-from headgate.runtime.questions import Top
 from headgate.runtime.targets import open_target
 from headgate.spark.tables.parts import retype
 from headgate.stream.settings import StreamSettings

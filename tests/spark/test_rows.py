@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate.contents.kind import FilterSettings
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
-from headgate.pipeline.dry_run.checked_rows import Source
-from headgate.pipeline.dry_run.compiled_rows import CompiledRows
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
+from headgate.pipeline.dry_run.dry_run import rehearse
+from headgate.pipeline.file.read import read_pipeline
 from headgate.runtime.rows import read_edge, read_line, read_node, read_site, read_subscription
-from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
-from headgate.tables.settings import Compile
 from tests.spark.files import put
 from tests.spark.without_spark import compile_graph_lines, compile_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-    from headgate.pipeline.file.model import Pipeline
 
     Read = Callable[[Any, str], object]
 
@@ -76,24 +71,20 @@ def reasons(lines: list[str], read: Read) -> list[str]:
     return found
 
 
-def pipeline(**more: Any) -> Pipeline:
-    """Make what the dry run asks of a pipeline, for filters of records."""
-    return cast("Pipeline", SimpleNamespace(dialect=SQL, compile=Compile(snapshot="", dialect=SQL, **more)))
-
-
-def rehearsed(asked: Pipeline, tables: dict[str, str]) -> dict[str, list[str]]:
+def rehearsed(folder: Path, text: str) -> dict[str, list[str]]:
     """Say why rows of tables would be refused."""
-    sources = {name: Source(path, None) for name, path in tables.items()}
-    checked = CompiledRows(asked, FilterSettings(dialect=SQL), sources).checked()
-    return {name: list(judged.reasons) for name, judged in checked.items()}
+    pipeline = read_pipeline(Path(put(folder / "pipeline.toml", text)))
+    tables = rehearse(pipeline, quiet=True).sizes.tables
+    return {name: list(judged.reasons) for name, judged in tables.items() if judged is not None}
 
 
 def test_subscriptions(tmp_path: Path) -> None:
     wanted = reasons(SUBSCRIPTION_ROWS, read_subscription)
     compiled = compile_lines(tmp_path / "snapshot", SUBSCRIPTION_ROWS, ranked=True)
     assert [row["reason"] for row in compiled.refused] == wanted
-    table = put(tmp_path / "subscriptions.jsonl", "\n".join(SUBSCRIPTION_ROWS))
-    assert rehearsed(pipeline(ranked=True), {SUBSCRIPTIONS: table}) == {SUBSCRIPTIONS: wanted}
+    put(tmp_path / "rows.jsonl", "\n".join(SUBSCRIPTION_ROWS))
+    text = '[subscriptions]\ntable = "rows.jsonl"\nranked = true\n'
+    assert rehearsed(tmp_path, text) == {SUBSCRIPTIONS: wanted}
     # What is usual takes another way than what is not, to the same end.
     rows = [{"id": "a", "filter": "x > 1", "score": 2, "weights": [3]}]
     more = [{"ID": "b", "Filter": "x > 1", "note": 7, "Score": "2", "weights": "[3]"}]
@@ -107,11 +98,10 @@ def test_nodes_and_edges(tmp_path: Path) -> None:
     compiled = compile_graph_lines(tmp_path / "graph", [*NODE_ROWS, '{"id": "z"}'], EDGE_ROWS)
     for name, wanted in ((NODES, nodes), (EDGES, edges)):
         assert sorted(row["reason"] for row in compiled.refused if row["table"] == name) == sorted(wanted)
-    tables = {
-        NODES: put(tmp_path / "nodes.jsonl", "\n".join([*NODE_ROWS, '{"id": "z"}'])),
-        EDGES: put(tmp_path / "edges.jsonl", "\n".join(EDGE_ROWS)),
-    }
-    assert rehearsed(pipeline(), tables) == {NODES: nodes, EDGES: edges}
+    put(tmp_path / "nodes.jsonl", "\n".join([*NODE_ROWS, '{"id": "z"}']))
+    put(tmp_path / "edges.jsonl", "\n".join(EDGE_ROWS))
+    text = '[graph]\nnodes = "nodes.jsonl"\nedges = "edges.jsonl"\n'
+    assert rehearsed(tmp_path, text) == {NODES: nodes, EDGES: edges}
 
 
 def test_sites() -> None:

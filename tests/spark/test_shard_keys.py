@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from headgate import Event, Subscription, Taxonomy
 from headgate.core.subscription import SPARQL, XPATH
 from headgate.errors import GraphError, TableError
+from headgate.jobs.sharding import _ShardKeys, tenant_of
 from headgate.rdf.events.triples import write_lines
 from headgate.rdf.index.columns import compile_all as compile_rdf
+from headgate.rdf.index.columns import rdf_keys
 from headgate.rdf.index.index import RdfIndex
-from headgate.rdf.keys import rdf_keys
 from headgate.rdf.language.model import Options
 from headgate.rdf.language.parse import parse_filter as parse_rdf
 from headgate.rdf.language.printing import print_pattern as print_rdf
@@ -27,15 +28,12 @@ from headgate.records.compiling import RecordFinder
 from headgate.records.index.index import RecordIndex
 from headgate.records.keys import MOST, record_keys
 from headgate.records.programs.binding import compile_filters
-from headgate.runtime.routes import MOST_KEYS, Route, Routes
 from headgate.runtime.sharding import Sharding
-from headgate.runtime.shards import ShardPlacement
+from headgate.runtime.shards import MOST_KEYS, Route, Routes, ShardPlacement
 from headgate.runtime.targets import in_memory
-from headgate.tables.shards.rows import _ShardKeys, tenant_of
-from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all as compile_xml
-from headgate.xml.index.index import XmlIndex
+from headgate.xml.index.index import XmlIndex, xml_keys
 from headgate.xml.language.parse import parse_filter as parse_xml
 from headgate.xml.language.printing import print_pattern as print_xml
 from tests.rdf.random_patterns import planted_pattern, random_graph, random_pattern, random_taxonomy
@@ -61,8 +59,8 @@ def check_values(filters: list[str], values: list[Any]) -> int:
         batch = column_of(value)
         for number in index.match(Event("e", row)):
             route = routes[int(number)]
-            assert route is None or route.of_values([row])[0], (filters[int(number)], value)
-            assert route is None or batch is None or route.of_columns(batch)[0], (filters[int(number)], value)
+            assert route is None or route.met([Event("e", row)])[0], (filters[int(number)], value)
+            assert route is None or batch is None or route.met(batch)[0], (filters[int(number)], value)
     return sum(each is not None for each in keys)
 
 
@@ -133,19 +131,25 @@ def test_nested_names_and_odd_rows() -> None:
     keys = record_keys(compile_filters(["User.Country = 'CH'"]).programs, path)[0]
     assert keys == frozenset(["=CH"])
     route = Route("records", path, keys)
-    rows: list[Any] = [{"USER": {"country": "CH"}}, {"user": {"country": "DE"}}, {"user": 1}, {}, [], 7]
-    rows += [{"user": {"country": "DE", "Country": "CH"}}, {"user": None}]
-    # What is no row, or not clear, is met: others refuse it with their reason.
-    assert route.of_values(rows).tolist() == [True, False, False, False, True, True, True, False]
+    rows: list[Any] = [
+        {"USER": {"country": "CH"}},
+        {"user": {"country": "DE"}},
+        {"user": 1},
+        {},
+        {"user": None},
+    ]
+    assert route.met([Event("e", row) for row in rows]).tolist() == [True, False, False, False, False]
     batch = pa.RecordBatch.from_pylist(
         [{"user": {"Country": "CH"}}, {"user": None}, {"user": {"Country": "x"}}]
     )
-    assert route.of_columns(batch).tolist() == [True, False, False]
-    assert route.of_columns(pa.RecordBatch.from_pydict({"other": [1, 2]})).tolist() == [False, False]
+    assert route.met(batch).tolist() == [True, False, False]
+    assert route.met(pa.RecordBatch.from_pydict({"other": [1, 2]})).tolist() == [False, False]
     words = pa.array(["CH", "DE", None]).dictionary_encode()
-    assert Route("records", A, frozenset(["=CH"])).of_columns(
-        pa.RecordBatch.from_pydict({"a": words})
-    ).tolist() == [True, False, False]
+    assert Route("records", A, frozenset(["=CH"])).met(pa.RecordBatch.from_pydict({"a": words})).tolist() == [
+        True,
+        False,
+        False,
+    ]
 
 
 @examples(60)
@@ -181,9 +185,10 @@ def test_graphs_are_led_to_the_patterns_that_they_match(seed: int, coerce: bool,
 
 def check_documents(content: str, keys: list[Keys], document: Any, found: list[Id]) -> None:
     """Assert that a document has every key of each pattern that it matches: whichever is chosen leads on."""
+    event = Event("e", document, content_type={"rdf": "nt", "xml": "xml"}[content])
     for number in found:
         for key in keys[int(number)] or ():
-            assert Route(content, None, frozenset([key])).of_documents([document]).all(), (number, key)
+            assert Route(content, None, frozenset([key])).met([event]).all(), (number, key)
 
 
 def test_a_class_that_the_taxonomy_has_instances_of_is_no_key() -> None:
@@ -206,7 +211,7 @@ def test_routes_of_shards_are_kept() -> None:
     assert sorted(routes.arrays()) == ["key_data", "key_offsets", "key_start"]
     rows = [{"a": "x"}, {"a": "1"}, {"a": 2}, {"a": None}, {"a": 1.0}, {"a": [1]}]
     assert found[0] is not None
-    assert found[0].of_values(rows).tolist() == [True, True, False, False, True, True]
+    assert found[0].met([Event("e", row) for row in rows]).tolist() == [True, True, False, False, True, True]
 
 
 def test_a_shard_of_very_many_keys_is_met_by_all() -> None:

@@ -10,18 +10,18 @@ from pyspark.sql import functions as sf
 
 from headgate import Subscription
 from headgate.core.snapshot import room_of
+from headgate.engine.question import Top
 from headgate.errors import SnapshotError, TableError
+from headgate.jobs.match import _of_event
+from headgate.jobs.sharding import HOME
 from headgate.records.index.index import RecordIndex
-from headgate.runtime.questions import Top
+from headgate.runtime.engines import Runtime
 from headgate.runtime.sharding import ACCESS, RULES, TENANT, Sharding
-from headgate.runtime.shards import ids_at, shard_places
 from headgate.runtime.targets import Group, open_target
 from headgate.spark.tables.rows import parted_by_hash
 from headgate.tables.event_rows import LINES
 from headgate.tables.frames.rows import match_frame
 from headgate.tables.frames.task import FrameTask
-from headgate.tables.frames.tuples import _of_event
-from headgate.tables.shards.rows import HOME
 from headgate.xml.index.index import XmlIndex
 from tests.spark.files import get_lines, get_table, names, put, put_lines, put_table
 from tests.spark.jobs import compile_subscriptions, match_events, on_both, on_spark
@@ -70,7 +70,7 @@ def test_rows_are_refused_as_in_one_piece(session: SparkSession | None, tmp_path
     assert (cut.subscriptions, cut.shards, cut.ranked) == (4, 3, False)
     assert names(tmp_path) == ["out", "refused.jsonl", "subs.jsonl"]
     assert room_of(tmp_path / "out") == "filter-shards"
-    found = [ids_at(place) for place in shard_places(tmp_path / "out")]
+    found = Runtime.open(tmp_path / "out").built
     assert sorted(identity for each in found for identity in each) == ACCEPTED
     # The first of equal ids wins, whatever their tenants.
     done = match_lines(tmp_path / "out", [{"id": 1, "tenant": "b", "x": 9}, {"id": 2, "tenant": "c"}])
@@ -87,7 +87,7 @@ def test_whole_numbers_of_csv_are_seen_in_the_whole_table(
 ) -> None:
     rows: list[Row] = [{"id": each, "filter": "x = 7"} for each in [*range(30), *more]]
     cut = compile_rows(session, tmp_path, put_table(tmp_path / "subs.csv", rows), Sharding(2))
-    ids = [ids_at(place) for place in shard_places(tmp_path / "out")]
+    ids = Runtime.open(tmp_path / "out").built
     assert sorted(identity for each in ids for identity in each) == sorted(found)
     assert (cut.subscriptions, open_target(str(tmp_path / "out")).numbered) == (len(rows), not more)
 

@@ -10,7 +10,7 @@ import pytest
 import headgate.spark as hg
 from headgate.core.machine import cache_home
 from headgate.core.snapshot import manifest_of
-from headgate.core.versions.locating import locate
+from headgate.core.versions.stores import locate
 from headgate.jobs.match import match_events
 from headgate.spark.runner import SparkRunner
 from tests.core.stores import StoreServer

@@ -16,9 +16,9 @@ import headgate.spark as hg
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.backtest.effects import NOISY, NOTHING, WhatIf
 from headgate.backtest.trial import try_changes
+from headgate.engine.question import Top
 from headgate.errors import SnapshotError, TableError
 from headgate.jobs.what_if import read_rows
-from headgate.runtime.questions import Top
 from headgate.tables.places import check_input
 from headgate.tables.requests import Question
 from tests.contract.frames import hostile

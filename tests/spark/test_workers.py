@@ -11,7 +11,7 @@ import pytest
 from examples.cluster.standalone import Cluster
 from headgate import Subscription
 from headgate.records.index.index import RecordIndex
-from headgate.spark.session.workers import WAIT, Absence
+from headgate.spark.session.progress import WAIT, Absence
 from tests.spark.files import get_table, names, put_lines
 
 if TYPE_CHECKING:

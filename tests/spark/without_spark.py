@@ -15,31 +15,30 @@ import pyarrow as pa
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.graph.build.sharding import save_shards
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
+from headgate.jobs.graph import place_graph
 from headgate.jobs.match import columns_of
 from headgate.records.compiling import RecordContents
 from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
+from headgate.runtime.shards import Routes
 from headgate.runtime.targets import open_target
 from headgate.tables.accepted import number_rows, save_index
 from headgate.tables.event_rows import KEY, LINES, REASON, ROW
-from headgate.tables.filter_rows import compile_batches
+from headgate.tables.filter_rows import SHAPES, compile_batches
 from headgate.tables.frames.report import Reporter
 from headgate.tables.frames.rows import both_frame
 from headgate.tables.frames.task import FrameTask
-from headgate.tables.graph.rows import EDGES, NODES, SHAPES, SUBSCRIPTIONS
-from headgate.tables.graph.rows import compile_rows as compile_parts
-from headgate.tables.graph.tables import GraphWriter, ReadTable, assemble
+from headgate.tables.graph import GraphWriter, ReadTable, assemble
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
 from headgate.tables.places import Format
-from headgate.tables.shards.graph import place_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from headgate.contents.protocol import Contents
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
     from tests.spark.files import Row
 
     Line = Row | str | bytes
@@ -137,8 +136,8 @@ def compile_graph_lines(
     read = {}
     for name, lines in ((NODES, nodes), (EDGES, edges), (SUBSCRIPTIONS, subscriptions)):
         weighed = ranked and name == SUBSCRIPTIONS
-        made = SHAPES[name].ranked_schema if weighed else SHAPES[name].schema
-        work = partial(compile_parts, table=name, writers=contents.writers, dialect=SQL, ranked=weighed)
+        made = SHAPES[name].schema(ranked=weighed)
+        work = partial(compile_batches, table=name, writers=contents.writers, dialect=SQL, ranked=weighed)
         read[name] = ReadTable(pa.Table.from_batches(work([lines_of(lines)]), made), Format.JSONL)
     assembled = assemble(read, contents)
     save = GraphWriter(assembled, contents).save

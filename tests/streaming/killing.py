@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import Engine, Subscription
 from headgate.core.rooms import RECORDS
-from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import Sharding
-from headgate.runtime.shards import save_shards
+from headgate.runtime.shards import Routes, save_shards
 from tests.streaming.world import State, World
 
 if TYPE_CHECKING:

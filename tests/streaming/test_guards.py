@@ -15,14 +15,13 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.errors import EventError, TableError
-from headgate.runtime.snapshots import Version, engines_at
+from headgate.runtime.snapshots import Version
 from headgate.runtime.state import State
-from headgate.stream.batch import Batches, StreamEnd
-from headgate.stream.opening import check_kind
-from headgate.stream.reading import ReadSettings, read_given
+from headgate.stream.batch import Batches, StreamEnd, check_removed
+from headgate.stream.reading import SourceReading, read_given
 from headgate.stream.rows import Origin, PartReport, Survey
-from headgate.stream.sources.columns import COLUMNS
-from headgate.stream.sources.files import check_removed
+from headgate.stream.running import check_kind
+from headgate.stream.sources.logs import COLUMNS
 from tests.streaming.world import World, lines, log_of, move
 
 if TYPE_CHECKING:
@@ -148,14 +147,14 @@ def test_whoever_did_not_catch_up_begins_anew(world: World) -> None:
     move(log, "0000000001.jsonl", lines([head, change]))
     at = Version(str(world.snapshot), 0, 2, str(log), "me")
     with pytest.raises(TableError, match=r"0000000002.jsonl is missing: restore the state"):
-        engines_at(at)
+        at.open()
     empty = {**head, "changes": 0}
     move(log, "0000000002.jsonl", lines([empty]))
-    assert len(engines_at(at)) == 2
+    assert len(at.open()) == 2
     # Another state at the same place has other changes.
     move(log, "0000000001.jsonl", lines([empty]))
-    assert len(engines_at(at)) == 2
-    assert len(engines_at(at._replace(owner="other"))) == 1
+    assert len(at.open()) == 2
+    assert len(at._replace(owner="other").open()) == 1
 
 
 def test_the_log_is_folded_once_though_no_batch_comes(world: World) -> None:
@@ -185,7 +184,7 @@ def test_versions_without_a_change_are_folded_too(world: World) -> None:
 
 
 def test_an_error_of_the_disk_is_no_dead_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = ReadSettings("records", None, "time")
+    reading = SourceReading("records", None, "time")
     (tmp_path / "1.jsonl").write_text('{"id": 1}\n')
     given = message(None, origin=str(tmp_path / "1.jsonl"))
     assert [each.event.id for [each] in read_given([given], reading)] == [1]  # type: ignore[union-attr]
@@ -203,7 +202,7 @@ def test_an_error_of_the_disk_is_no_dead_letter(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("content", ["records", "xml"])
 def test_a_file_may_begin_with_one_byte_order_mark(tmp_path: Path, content: str) -> None:
-    reading = ReadSettings(content, "xml" if content == "xml" else None, "time")
+    reading = SourceReading(content, "xml" if content == "xml" else None, "time")
     file = tmp_path / "1.jsonl"
     for marks in (1, 2):
         file.write_text("\ufeff" * marks + lines([{"id": 1, "data": "<a/>"}, {"id": 2, "data": "<a/>"}]))
@@ -222,7 +221,7 @@ def test_a_file_behind_a_link_that_leads_out_is_a_dead_letter(tmp_path: Path) ->
     (folder / "sub").symlink_to(tmp_path / "outside")
     (tmp_path / "link").symlink_to(folder)
     for root in (folder, tmp_path / "link"):
-        reading = ReadSettings("records", None, "time", str(root))
+        reading = SourceReading("records", None, "time", str(root))
         names = ("a.jsonl", "b.jsonl", "c.jsonl", "sub/a.jsonl")
         [given] = read_given([message(None, origin=str(root / name)) for name in names], reading)
         assert [isinstance(each.event, EventError) for each in given] == [False, False, True, True]
@@ -255,6 +254,6 @@ def test_nothing_is_removed_behind_a_link_to_a_folder(session: SparkSession | No
 
 
 def test_an_empty_message_is_a_dead_letter() -> None:
-    [[letter]] = read_given([message(b"  ")], ReadSettings("records", None, "time"))
+    [[letter]] = read_given([message(b"  ")], SourceReading("records", None, "time"))
     assert isinstance(letter.event, EventError)
     assert str(letter.event) == "the message is empty"

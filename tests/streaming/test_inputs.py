@@ -15,7 +15,7 @@ import pytest
 from headgate import Engine, Subscription
 from headgate.errors import EventError
 from headgate.spark.tables.tables import read_csv
-from headgate.stream.csv_rows import CsvFile
+from headgate.stream.reading import CsvFile
 from tests.streaming.world import PARQUET, World, move
 
 if TYPE_CHECKING:

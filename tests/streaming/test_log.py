@@ -13,9 +13,8 @@ import pytest
 from headgate import Engine, Event, Subscription
 from headgate.core.event import SECOND_MARK
 from headgate.core.versions.current import resolved
+from headgate.engine.question import Top
 from headgate.errors import SnapshotError
-from headgate.runtime.questions import Top
-from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from tests.streaming.world import World, best, log_of, move, published
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from headgate.runtime.engines import ShardEngines
+    from headgate.runtime.engines import Runtime
     from headgate.runtime.log import Subscriptions
 
 EVENTS = [Event(number, {"age": number}) for number in range(0, 100, 7)]
@@ -34,7 +33,7 @@ def opened(world: World, **more: Any) -> Subscriptions:
     return log_of(world.settings(**more), State(world.state))
 
 
-def answers(engine: Engine | ShardEngines) -> list[list[Any]]:
+def answers(engine: Engine | Runtime) -> list[list[Any]]:
     """Ask for all events."""
     if isinstance(engine, Engine):
         return [engine.match(event) for event in EVENTS]
@@ -71,7 +70,7 @@ def test_versions(tmp_path: Path) -> None:
     rng.shuffle(order)
     for place in order:
         wanted = Engine.build([Subscription(*each) for each in truth[place].items()])
-        assert answers(engines_at(subscriptions.at(**pins[place]))) == answers(wanted)
+        assert answers(subscriptions.at(**pins[place]).open()) == answers(wanted)
     assert subscriptions.count == len(model)
     assert not world.rejected()
     subscriptions.close()
@@ -103,7 +102,7 @@ def test_refused_changes(tmp_path: Path) -> None:
     (world.changes / "notes.txt").write_text("passed over")
     subscriptions = opened(world)
     pin = subscriptions.pin()
-    assert answers(engines_at(subscriptions.at(**pin))) == answers(
+    assert answers(subscriptions.at(**pin).open()) == answers(
         Engine.build([Subscription("s1", "age > 30"), Subscription("s4", "age > 50")])
     )
     refused = world.rejected()
@@ -141,7 +140,7 @@ def test_parquet_changes(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=pa.schema(kinds)), world.changes / "_1")
     (world.changes / "_1").rename(world.changes / "1.parquet")
     subscriptions = opened(world)
-    engines = engines_at(subscriptions.at(**subscriptions.pin()))
+    engines = subscriptions.at(**subscriptions.pin()).open()
     assert not world.rejected()
     assert best(engines, Event(1, {"age": 50}), Top.of(5)) == [("s1", 8.0), ("s2", 0.0)]
     assert best(engines, Event(1, {"age": 25}), Top.of(5, "relaxed")) == [("s2", 2.0)]
@@ -170,7 +169,7 @@ def test_folding(tmp_path: Path, dialect: str) -> None:
         rows.append({"op": "unsubscribe", "id": number * 10})
         world.change(f"{number}.jsonl", rows)
         pins.append(subscriptions.pin())
-        engines = engines_at(subscriptions.at(**pins[-1]))
+        engines = subscriptions.at(**pins[-1]).open()
         assert published(engines, event) == sorted(
             [*range((number + 1) * 10, 55, 10), *range(1000, 1001 + number)]
         )
@@ -185,7 +184,7 @@ def test_folding(tmp_path: Path, dialect: str) -> None:
     assert min(int(file.stem) for file in (world.state / "log").iterdir()) >= last["since"]
     again = opened(world)
     assert again.pin() == last
-    assert published(engines_at(again.at(**last)), event) == list(range(1000, 1006))
+    assert published(again.at(**last).open(), event) == list(range(1000, 1006))
 
 
 def test_replaced_snapshot(tmp_path: Path) -> None:
@@ -204,9 +203,9 @@ def test_replaced_snapshot(tmp_path: Path) -> None:
     wanted = Engine.build(
         [Subscription("s2", "age > 40"), Subscription("t1", "age > 60"), Subscription("t2", "age > 70")]
     )
-    assert answers(engines_at(subscriptions.at(**new))) == answers(wanted)
+    assert answers(subscriptions.at(**new).open()) == answers(wanted)
     before = Engine.build([Subscription("s1", "age > 30"), Subscription("s2", "age > 40")])
-    assert answers(engines_at(subscriptions.at(**old))) == answers(before)
+    assert answers(subscriptions.at(**old).open()) == answers(before)
     assert opened(world).pin() == new
     # Written again with the same content, it is the same snapshot.
     Engine.build([Subscription("t1", "age > 60")]).save(world.snapshot)

@@ -10,9 +10,8 @@ import pytest
 
 from headgate.core.snapshot import manifest_of
 from headgate.errors import SnapshotError, TableError
-from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
-from headgate.tables.contained import contained
+from headgate.tables.requests import contained
 from headgate.tables.results import Tables
 from tests.spark.jobs import compile_graph, compile_subscriptions
 from tests.streaming.world import World, lines, log_of
@@ -98,7 +97,7 @@ def opened(world: World) -> Subscriptions:
 
 def subscribed(subscriptions: Subscriptions) -> Table:
     """List what workers have at the version that a batch would use."""
-    engines = engines_at(subscriptions.at(**subscriptions.pin()))
+    engines = subscriptions.at(**subscriptions.pin()).open()
     return {str(name): str(engines.filter(name)) for ids in engines.ids for name in ids}
 
 

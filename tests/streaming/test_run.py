@@ -14,7 +14,7 @@ from headgate import Engine, Subscription
 from headgate.core.versions.replacing import new_version
 from headgate.errors import HeadgateError
 from headgate.stream.request import check_request
-from headgate.tables.contained import contained
+from headgate.tables.requests import contained
 from tests.streaming.world import PARQUET, State, World, move
 
 if TYPE_CHECKING:

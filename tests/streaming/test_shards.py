@@ -19,18 +19,16 @@ from headgate.core.snapshot import room_of
 from headgate.core.subscription import SQL
 from headgate.core.versions.current import resolved
 from headgate.core.versions.replacing import new_version
+from headgate.engine.question import Top
 from headgate.errors import HeadgateError
 from headgate.records.keys import text_key
-from headgate.runtime.engines import SHARDED, ShardEngines
+from headgate.runtime.engines import SHARDED, Runtime
 from headgate.runtime.operations import SUBSCRIBE, Put, Unsubscribe
-from headgate.runtime.questions import Top
-from headgate.runtime.routes import Routes
 from headgate.runtime.sharding import ACCESS, HASH, Sharding
-from headgate.runtime.shards import save_shards
-from headgate.runtime.snapshots import engines_at
+from headgate.runtime.shards import Routes, save_shards
 from headgate.runtime.state import State
 from headgate.runtime.targets import open_target
-from headgate.tables.contained import contained
+from headgate.tables.requests import contained
 from headgate.tables.results import Tables
 from tests.lanes import some
 from tests.seeds import NIGHTLY
@@ -185,7 +183,7 @@ def test_events_pass_shards_by(make: Make) -> None:
         assert asked[3] == HASH or not routes.open.all()
 
 
-def check(engines: ShardEngines, engine: Engine, made: Made) -> None:
+def check(engines: Runtime, engine: Engine, made: Made) -> None:
     """Assert that shards answer as the engine, to every question about all events at once, in its order."""
     tops = (Top.of(3), Top.of(5, "relaxed")) if made.ranked else ()
     ids = pa.array([str(event.id) for event in made.asked])
@@ -208,7 +206,7 @@ def test_changes_and_folding(
     dialect = made.case.subscriptions[0].dialect
     rng = random.Random(5)
     subscriptions = log_of(world.settings(fold=6), State(world.state))
-    check(engines_at(subscriptions.at(**subscriptions.pin())), engine, made)
+    check(subscriptions.at(**subscriptions.pin()).open(), engine, made)
     changes, wrong, since, refused = made.changes(), made.wrong(), set(), 0
     for number in range(0, len(changes), 6):
         next_changes = changes[number : number + 6]
@@ -218,7 +216,7 @@ def test_changes_and_folding(
             do(engine, change, dialect)
         pin = subscriptions.pin()
         if number % EVERY == 0:
-            check(engines_at(subscriptions.at(**pin)), engine, made)
+            check(subscriptions.at(**pin).open(), engine, made)
         refused += len(bad)
         assert (subscriptions.refused, len(world.rejected())) == (refused, refused)
         since.add(pin["since"])
@@ -231,7 +229,7 @@ def test_changes_and_folding(
     assert len(list(place.glob("shard-*"))) == count
     subscriptions.close()
     again = log_of(world.settings(), State(world.state))
-    check(engines_at(again.at(**again.pin())), engine, made)
+    check(again.at(**again.pin()).open(), engine, made)
     assert again.count == subscriptions.count
 
 
@@ -247,7 +245,7 @@ def test_routes_live(tmp_path: Path) -> None:
     routes = Routes.make(RECORDS, ("country",), keys)
     sharding = Sharding(3, ACCESS, "country")
     save_shards(tmp_path / "shards", staged, ranked=False, routes=routes, sharding=sharding)
-    engines = ShardEngines.open(tmp_path / "shards")
+    engines = Runtime.open(tmp_path / "shards")
     here, other = (Event(n, {"country": country, "age": 9}) for n, country in enumerate(("DE", "IT")))
     assert (published(engines, here), published(engines, other)) == (["DE-0", "DE-1"], [])
     with pytest.raises(HeadgateError, match="subscribed already"):
@@ -261,7 +259,7 @@ def test_routes_live(tmp_path: Path) -> None:
         engines.apply(Put(SUBSCRIBE, Subscription(f"new-{number}", f"age > {number}")))
     engines.apply(Unsubscribe("new-0"))
     engines.save(tmp_path / "folded", source={})
-    for each in (engines, ShardEngines.open(tmp_path / "folded")):
+    for each in (engines, Runtime.open(tmp_path / "folded")):
         assert published(each, here) == ["DE-0", "DE-1", "FR-1", "new-1", "new-2", "new-3"]
         assert published(each, other) == ["FR-1", "new-1", "new-2", "new-3"]
         assert len(each) == 8

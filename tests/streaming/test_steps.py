@@ -20,7 +20,7 @@ from headgate.spark.stream.sinks import open_sink
 from headgate.stream.batch import Batches
 from headgate.stream.reporting import StreamReporter
 from headgate.stream.rows import match_schema
-from headgate.stream.sources.columns import DDL
+from headgate.stream.sources.logs import DDL
 from tests.lanes import some
 from tests.streaming.world import World, lines, log_of
 

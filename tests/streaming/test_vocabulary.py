@@ -16,12 +16,11 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.backtest.changes import Row
 from headgate.backtest.trial import try_changes
+from headgate.engine.question import Top
 from headgate.errors import HeadgateError
-from headgate.runtime.engines import ShardEngines
+from headgate.runtime.engines import Runtime
 from headgate.runtime.operations import GRAPH_OPERATIONS, OPERATIONS, read_change
-from headgate.runtime.questions import Top
 from headgate.runtime.rows import MISFIT, read_line
-from headgate.runtime.snapshots import engines_at
 from headgate.runtime.state import State
 from headgate.tables.places import check_input
 from tests.lanes import some
@@ -209,7 +208,7 @@ Outcome = tuple[Any, list[tuple[str, str]], int]
 def live(world: World) -> Outcome:
     """Let a stream take its changes."""
     log = log_of(world.settings(), State(world.state))
-    engines = engines_at(log.at(**log.pin()))
+    engines = log.at(**log.pin()).open()
     log.close()
     assert log.count == len(engines)
     return engines, [(row["row"], row["reason"]) for row in world.rejected()], log.accepted
@@ -225,7 +224,7 @@ def tried(world: World, file: Path, rows: Sequence[Row], top: Top | None) -> Out
     return Engine.open(saved), refused, len(done.trial.accepted)
 
 
-def members(asked: Engine | ShardEngines, rows: Sequence[Given]) -> set[Id]:
+def members(asked: Engine | Runtime, rows: Sequence[Given]) -> set[Id]:
     """List the subscriptions of the snapshot, and those that rows name, that are there."""
     named = {each.id for each in SUBSCRIBED} | {"mine"}
     for row in rows:
@@ -233,11 +232,11 @@ def members(asked: Engine | ShardEngines, rows: Sequence[Given]) -> set[Id]:
             named |= {
                 row[name] for name in ("id", "Id", "subscription") if isinstance(row.get(name), str | int)
             }
-    there = ShardEngines.of(asked.backend) if isinstance(asked, Engine) else asked
+    there = Runtime.of(asked.backend) if isinstance(asked, Engine) else asked
     return {each for each in named if each in there}
 
 
-def answers(asked: Engine | ShardEngines, tops: Sequence[Top]) -> list[Any]:
+def answers(asked: Engine | Runtime, tops: Sequence[Top]) -> list[Any]:
     """Ask all events."""
     if isinstance(asked, Engine):
         found: list[Any] = [asked.match(event) for event in EVENTS]

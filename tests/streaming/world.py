@@ -12,18 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headgate import Engine, Event
-from headgate.contents.protocol import SUBSCRIPTION_ID
+from headgate.contents.protocol import SCORE, SUBSCRIPTION_ID
 from headgate.errors import GraphError
 from headgate.local import stream as local_stream
-from headgate.runtime.engines import ShardEngines
+from headgate.runtime.engines import Runtime
 from headgate.runtime.log import Subscriptions
 from headgate.runtime.operations import read_change
-from headgate.runtime.questions import SCORE
 from headgate.runtime.snapshots import Version, default_dialect, read_segment
 from headgate.runtime.state import State
 from headgate.spark.stream.run import run_stream
-from headgate.stream.changes import open_changes
 from headgate.stream.settings import JSONL, PARQUET, StreamSettings
+from headgate.stream.sources.registry import open_changes
 
 if TYPE_CHECKING:
     import threading
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
     from headgate.stream.reporting import StreamResult
 
 Row = dict[str, Any]
@@ -64,7 +63,7 @@ def read_folder(folder: Path) -> list[Row]:
 
 def do(engine: Engine, change: Mapping[str, Any], dialect: str) -> None:
     """Do a change to an engine in one piece."""
-    ShardEngines.of(engine.backend).apply(read_change(change, dialect))
+    Runtime.of(engine.backend).apply(read_change(change, dialect))
 
 
 def log_of(settings: StreamSettings, state: State) -> Subscriptions:
@@ -201,18 +200,18 @@ def read_events(file: Path, default_type: str | None) -> list[tuple[Event, str]]
     return found
 
 
-def published(engines: ShardEngines, event: Event) -> list[Any]:
+def published(engines: Runtime, event: Event) -> list[Any]:
     """Ask live subscriptions who gets an event, sorted."""
     return sorted(row[SUBSCRIPTION_ID] for row in rows_of(engines, [event], pa.array([0]), None))
 
 
-def best(engines: ShardEngines, event: Event, top: Top) -> list[tuple[Any, float]]:
+def best(engines: Runtime, event: Event, top: Top) -> list[tuple[Any, float]]:
     """Ask live subscriptions for the best, with what each is worth."""
     return [(row[SUBSCRIPTION_ID], row[SCORE]) for row in rows_of(engines, [event], pa.array([0]), top)]
 
 
 def rows_of(
-    engines: ShardEngines, events: Sequence[Event], ids: pa.Array[Any], top: Top | None
+    engines: Runtime, events: Sequence[Event], ids: pa.Array[Any], top: Top | None
 ) -> list[dict[str, Any]]:
     """Ask live subscriptions, and put the portions of the answer together."""
     return [row for part in engines.ask(events, ids, top) for row in part.to_pylist()]

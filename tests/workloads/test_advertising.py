@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.workloads.records import advertising
-from headgate.workloads.records.advertising_filters import CITIES_EACH, COUNTRIES, WEEKDAYS
+from headgate.workloads.records.advertising_filters import CITIES_EACH, COUNTRIES, DAYS, START, WEEKDAYS
 from tests.seeds import examples
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_events_hang_together() -> None:
         assert event["city"] is None or event["city"] in cities[event["country"]]
         assert event["hour"] == event["time"].hour
         assert event["weekday"] == WEEKDAYS[event["time"].weekday()]
-        assert timedelta(0) <= event["time"] - advertising.START < timedelta(days=advertising.DAYS)
+        assert timedelta(0) <= event["time"] - START < timedelta(days=DAYS)
         assert event["path"].startswith(f"/{event['category']}/")
         assert event["os"] != "ios" or event["device"] in {"phone", "tablet"}
         for names in (event["interests"], event["blocked_categories"]):

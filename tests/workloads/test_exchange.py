@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.specified_programs import check, programs
 from benchmarks.workload_statistics import (
     PAPER_SELECTIVITIES,
     PAPER_SHAPE,
@@ -20,7 +21,6 @@ from benchmarks.workload_statistics import (
 from headgate.errors import HeadgateError
 from headgate.workloads.graphs.exchange import KINDS, Exchange, exchange_structure
 from headgate.workloads.records.specification import Operator
-from headgate.workloads.records.specification_programs import programs
 from tests.lanes import some
 from tests.seeds import examples
 from tests.workloads.specifications import decode, parsed, written
@@ -130,10 +130,10 @@ def test_programs_are_those_of_the_texts(selectivity: str, vocabulary: int | Non
     exchange = Exchange(2, selectivity, vocabulary)
     rows = exchange.filtered(SEED)[::40]
     spec = exchange.specification(rows, SEED)
-    spec.check()
-    made = exchange.programs(rows, SEED)
+    check(spec)
+    made = programs(spec)
     made.check()
-    assert decode(made) == decode(programs(spec)) == decode(parsed(written(spec)))
+    assert decode(made) == decode(parsed(written(spec)))
 
 
 def test_vocabularies() -> None:
@@ -185,7 +185,7 @@ def test_selectivity_1_is_no_filter() -> None:
     exchange = Exchange(selectivity="1")
     assert exchange.filtered(SEED).tolist() == []
     assert exchange.nodes(np.arange(60_000, 62_000), SEED).column("filter").null_count == 2000
-    assert exchange.programs(exchange.filtered(SEED), SEED).filters == 0
+    assert programs(exchange.specification(exchange.filtered(SEED), SEED)).filters == 0
 
 
 def test_edges_and_events_name_nodes() -> None:

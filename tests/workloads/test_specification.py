@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.specified_programs import check, programs
 from benchmarks.workload_statistics import matches
 from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestamp
 from headgate.records.language.model import And, Or
@@ -18,7 +19,6 @@ from headgate.records.programs.programs import starts
 from headgate.records.reference import evaluate
 from headgate.workloads.columns import Key
 from headgate.workloads.records.specification import Attribute, Operator, Specification, text_order
-from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.records.synthetic import distinct, operands, values
 from tests.seeds import examples, share
 from tests.workloads.specifications import SEED, WORKLOADS, decode, parsed, written
@@ -74,7 +74,7 @@ def _operands(kind: Operator, *, is_text: bool) -> st.SearchStrategy[list[int]]:
 @examples(150)
 @given(specifications())
 def test_programs_are_those_of_the_texts(spec: Specification) -> None:
-    spec.check()
+    check(spec)
     made = programs(spec)
     made.check()
     again = parsed(written(spec))
@@ -98,7 +98,7 @@ def test_matches_are_those_of_the_reference(spec: Specification, event: list[int
 @everywhere
 def test_programs_of_workloads_are_those_of_their_texts(workload: Synthetic) -> None:
     spec = workload.specification(np.arange(100_000, 100_000 + share(2_000)), SEED)
-    spec.check()
+    check(spec)
     made = programs(spec)
     made.check()
     assert decode(made) == decode(parsed(written(spec)))

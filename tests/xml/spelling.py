@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from headgate.core.subscription import TREE
 from headgate.xml.language.model import (

@@ -25,6 +25,7 @@ from headgate.xml.language.printing import print_pattern
 from headgate.xml.language.values import number
 from tests.seeds import seeds, share
 from tests.xml import reference
+from tests.xml.invariants import check_arrays
 from tests.xml.random_patterns import random_document, random_pattern
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def event_of(document: Document) -> Event:
 def compare(patterns: list[Pattern], documents: list[str]) -> int:
     """Compare all pairs; returns how many match."""
     index = XmlIndex.build(subscriptions(patterns))
-    index._state.base.arrays.check()  # noqa: SLF001 -- nothing public tells
+    check_arrays(index._state.base.arrays)  # noqa: SLF001 -- nothing public tells
     matches = 0
     for text in documents:
         document = read_document(text)
@@ -253,6 +254,7 @@ def test_a_long_tail_is_as_a_base() -> None:
     index.compact_after = None
     for subscription in subscriptions(patterns):
         index.subscribe(subscription)
+        index.match(event_of(read_document("<r/>")))
     sizes = [block.size for block in index._state.tail.view().blocks]  # noqa: SLF001 -- nothing public tells
     assert sizes == [256, 44]
     for _ in range(5):

@@ -9,9 +9,9 @@ import pytest
 
 from headgate import Omissions, Subscription
 from headgate.xml.events.reading import read_document
-from headgate.xml.index import equalities, matching
-from headgate.xml.index.equalities import Equalities
+from headgate.xml.index import matching
 from headgate.xml.index.index import XmlIndex
+from headgate.xml.index.matching import Equalities
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, right, subscriptions
@@ -19,7 +19,7 @@ from tests.xml.test_agreement import event_of, right, subscriptions
 
 @pytest.mark.parametrize("seed", seeds(32))
 def test_what_is_passed_over_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equalities, "_WORTH", 0)
+    monkeypatch.setattr(matching, "_WORTH", 0)
     rng = random.Random(seed)
     patterns = [random_pattern(rng) for _ in range(60)]
     index = XmlIndex.build(subscriptions(patterns))
@@ -35,7 +35,7 @@ def test_what_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Equalities(tests)
     document = read_document("<a><b>y</b></a>")
     assert found.impossible(document) is None
-    monkeypatch.setattr(equalities, "_WORTH", 0)
+    monkeypatch.setattr(matching, "_WORTH", 0)
     marks = found.impossible(document)
     assert marks is not None
     # x, z, and nothing at all are not there; y is, and a number is another matter.
@@ -44,7 +44,7 @@ def test_what_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_filters_that_search_too_much_are_found_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(equalities, "_WORTH", 0)
+    monkeypatch.setattr(matching, "_WORTH", 0)
     monkeypatch.setattr(matching, "MOST_LETTERS", 1000)
     texts = ["//*[contains(., 'q')]", "//a = 'x'", "//b = 'nowhere'", "//b[contains(., 'y')]"]
     index = XmlIndex.build([Subscription(number, text, "xpath") for number, text in enumerate(texts)])

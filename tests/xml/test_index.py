@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from benchmarks.measure import memory_of, text_memory_of
 from headgate import Event, Subscription
+from headgate.contents.columns import all_read_only, read_only
 from headgate.errors import EventError, FilterError, SubscriptionError
 from headgate.xml.answers import answers
 from headgate.xml.events import serialising
@@ -17,11 +19,10 @@ from headgate.xml.events.document import Document
 from headgate.xml.events.reading import read_document
 from headgate.xml.events.subject import Encoder
 from headgate.xml.index import kernels, matching
-from headgate.xml.index.arrays import read_only
 from headgate.xml.index.build import build
 from headgate.xml.index.columns import compile_all
 from headgate.xml.index.index import XmlIndex
-from headgate.xml.index.scratch import DONE, OUT, PATHS, Scratch, make_fixed, make_lists, make_sized
+from headgate.xml.index.scratch import DONE, OUT, PATHS, MatchScratch, make_fixed, make_lists, make_sized
 from headgate.xml.language.parse import parse_filter
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
@@ -130,12 +131,12 @@ def test_a_node_of_the_trie_is_gone_on_from_once() -> None:
     columns = compile_all(
         map(parse_filter, ["//*" * 30, "/*" + "//*" * 29, "//*/*" + "//*" * 28, "//b" * 50])
     )
-    arrays = build(columns).read_only()
+    arrays = all_read_only(build(columns))
     document = read_document("<a><b/>" * 60 + "</a>" * 60)
     classes = read_only(Encoder(columns.labels.texts()).encode(document.names))
     document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
     pairs = 1 << 14
-    scratch = Scratch(make_fixed(arrays), make_sized(200), make_lists(pairs, pairs, pairs))
+    scratch = MatchScratch(make_fixed(arrays), make_sized(200), make_lists(pairs, pairs, pairs))
     assert kernels.match(arrays, document, classes, scratch, 3) == DONE
     assert sorted(scratch.fixed.out[: scratch.fixed.counts[OUT]].tolist()) == [0, 1, 2]
     assert scratch.sized.depth[: scratch.fixed.counts[PATHS]].max() <= len(arrays.trie.parent)
@@ -218,6 +219,6 @@ def test_what_is_refused() -> None:
 
 def test_sizes_are_told() -> None:
     index = shop()
-    assert index.nbytes > 0
-    assert index.text_nbytes > 0
+    assert memory_of(index) > 0
+    assert text_memory_of(index) > 0
     assert [clause.filter for clause in XmlIndex.clauses("//a[b]/c")] == ["//a/b{}", "//a/c{}"]

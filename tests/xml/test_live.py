@@ -18,7 +18,7 @@ def test_an_older_view_of_the_tail_stays_sound() -> None:
     for n in range(3, 150):
         index.subscribe(Subscription(n, f"//p{n}[. = '{n}']", "xpath"))
     document = read_document("<r>" + "".join(f"<p{n}>{n}</p{n}>" for n in range(150)) + "</r>")
-    assert view.match(document).tolist() == [0, 1, 2]
+    assert view.match(document, {}).tolist() == [0, 1, 2]
     assert index.match(Event("e", document, content_type="xml")) == list(range(150))
 
 

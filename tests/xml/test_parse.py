@@ -12,9 +12,9 @@ from headgate.errors import FilterError, SubscriptionError
 from headgate.xml.language import model
 from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.model import CHILD, CONT, DESCENDANT, ID, ROOT, VAL, Node, Pattern
-from headgate.xml.language.parse import parse_by_grammar, parse_filter, quick_pattern
+from headgate.xml.language.parse import parse_filter
 from headgate.xml.language.printing import print_pattern
-from headgate.xml.language.words import cut, kinds_of, places
+from headgate.xml.language.words import cut, places
 from tests.seeds import seeds, share
 from tests.timing import thread_time
 from tests.xml.random_patterns import random_pattern
@@ -24,10 +24,10 @@ DIALECTS = ("xpath", "tree")
 XML = "http://www.w3.org/XML/1998/namespace"
 
 
-def outcome(text: str, dialect: str, *, by_grammar: bool = False) -> Pattern | str:
+def outcome(text: str, dialect: str) -> Pattern | str:
     """Parse a text, or return what is said when it is refused."""
     try:
-        return parse_by_grammar(text, dialect) if by_grammar else parse_filter(text, dialect)
+        return parse_filter(text, dialect)
     except FilterError as error:
         return str(error)
 
@@ -58,6 +58,8 @@ def test_a_filter_in_the_tree_notation() -> None:
         ("//a[./b]", "//a[child::b]"),
         ("//a[.//b]", "//a[descendant::b]"),
         ("//a[.//b]", "//a[.//descendant::b]"),
+        ("//a//b", "//a/descendant-or-self::node()/b"),
+        ("//a[b = 'x']", "//a[b = ('x')]"),
         ("/a//b", "/child::a/descendant::b"),
         ("//a/@b", "//a/attribute::b"),
         ("//a//@*", "//a//attribute::*"),
@@ -136,22 +138,19 @@ def test_any_spelling_is_the_same_pattern(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_grammar_says_the_same(dialect: str) -> None:
-    """Texts that are nearly filters, and soups of words: no other error than ours, and always the same."""
-    taken = quick = 0
+def test_what_is_nearly_a_filter_is_a_pattern_or_refused(dialect: str) -> None:
+    """Texts that are nearly filters, and soups of words: no other error than ours."""
+    taken = 0
     for seed in seeds(1_500):
         rng = random.Random(seed)
         text = nearly(rng, dialect) if seed % 5 else " ".join(rng.choices(SOUP, k=rng.randrange(1, 12)))
         found = outcome(text, dialect)
-        assert found == outcome(text, dialect, by_grammar=True), text
         taken += isinstance(found, Pattern)
-        quick += quick_pattern(cut(text), dialect) is not None
         if isinstance(found, Pattern):
             assert parse_filter(print_pattern(found)) == found
         else:
             assert len(found.splitlines()) == 1
     assert taken > share(300)
-    assert quick > share(90)
 
 
 def test_any_characters_give_a_pattern_or_a_refusal() -> None:
@@ -160,7 +159,7 @@ def test_any_characters_give_a_pattern_or_a_refusal() -> None:
         rng = random.Random(seed)
         text = "".join(rng.choices(signs, k=rng.randrange(12)))
         for dialect in DIALECTS:
-            assert outcome(text, dialect) == outcome(text, dialect, by_grammar=True), text
+            outcome(text, dialect)
 
 
 def plain_differences(numbers: range) -> int:
@@ -198,21 +197,13 @@ def test_xpath_takes_what_is_taken_of_many() -> None:
     assert plain_differences(range(2_000, 60_000)) > 10_000
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_grammar_says_the_same_of_many(dialect: str) -> None:
-    for seed in range(10_000, 60_000):
-        text = nearly(random.Random(seed), dialect)
-        assert outcome(text, dialect) == outcome(text, dialect, by_grammar=True), text
-
-
 def test_every_word_has_its_place() -> None:
     for seed in seeds(500):
         text = nearly(random.Random(seed), "xpath")
         words = cut(text)
         *starts, end = places(text)
         assert end == len(text)
-        assert len(starts) == len(words) == len(kinds_of(words, "xpath"))
+        assert len(starts) == len(words)
         assert all(text.startswith(word, start) for word, start in zip(words, starts, strict=True))
         assert sum(map(len, words)) == len(re.sub(r"[ \t\r\n]", "", text)) + sum(
             len(re.findall(r"[ \t\r\n]", word)) for word in words
@@ -220,7 +211,9 @@ def test_every_word_has_its_place() -> None:
 
 
 def test_other_dialects_are_not_read() -> None:
-    with pytest.raises(SubscriptionError, match=r"dialect 'sql' is not for XML: .* are 'xpath' or 'tree'"):
+    with pytest.raises(
+        SubscriptionError, match=r"dialect 'sql' is not for XML events: .* are 'xpath' or 'tree'"
+    ):
         parse_filter("a = 1", "sql")
 
 
@@ -232,7 +225,6 @@ def test_the_largest_filters_are_taken() -> None:
     nested = "//a" + "[a" * text_limits.MAX_DEPTH + "]" * text_limits.MAX_DEPTH
     pattern = parse_filter(nested)
     assert len(pattern.nodes) == text_limits.MAX_DEPTH + 1
-    assert parse_by_grammar(nested) == pattern
     wrapped = "(" * text_limits.MAX_DEPTH + "//a" + ")" * text_limits.MAX_DEPTH
     assert parse_filter(wrapped) == parse_filter("//a")
 

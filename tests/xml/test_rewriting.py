@@ -14,7 +14,7 @@ from headgate.errors import EventError, PlanError
 from headgate.workloads.xml.xmark import XMark
 from headgate.xml.language.model import CHILD, DESCENDANT, Node, Pattern
 from headgate.xml.language.parse import parse_filter
-from headgate.xml.views.rewriting import Intersect, Part, Project, Rewriting, Scan
+from headgate.xml.views.rewriting import Part, Rewriting, Scan
 from headgate.xml.views.views import XmlViews
 from tests.seeds import seeds, share
 from tests.xml.random_patterns import random_document
@@ -127,11 +127,10 @@ def _literally(view: str, query: str, text: str, places: tuple[int, ...]) -> tup
     parts = tuple(
         Part(
             node,
-            Intersect((Scan(0, 0, place, views.patterns[0].nodes[place]),)),
-            False,
-            None,
-            None,
-            Project(()),
+            (Scan(0, 0, place, views.patterns[0].nodes[place]),),
+            valued=False,
+            named=False,
+            tests=(),
         )
         for node, place in zip(target.nodes, places, strict=True)
     )

@@ -15,6 +15,7 @@ from headgate.xml.events.reading import read_document
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.index.live import ROOM
 from tests.seeds import seeds
+from tests.xml.invariants import check_arrays
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.test_agreement import event_of, right, subscriptions
 
@@ -31,7 +32,7 @@ def test_an_opened_index_answers_and_changes_as_the_one_that_was_saved(seed: int
         index.subscribe(subscription)
     index.save(tmp_path / "snapshot", source={"table": "views"})
     opened = XmlIndex.open(tmp_path / "snapshot")
-    opened._state.base.arrays.check()  # noqa: SLF001 -- nothing public tells
+    check_arrays(opened._state.base.arrays)  # noqa: SLF001 -- nothing public tells
     documents = [read_document(random_document(rng)) for _ in range(5)]
     for document in documents:
         assert opened.match(event_of(document)) == right(patterns[:50], document)

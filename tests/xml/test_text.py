@@ -11,10 +11,9 @@ import pytest
 
 from headgate import Event, Subscription
 from headgate.core.text.alphabets import PYTHON
-from headgate.xml.compiling import xml_keys
 from headgate.xml.events.reading import read_document
 from headgate.xml.index.columns import compile_all
-from headgate.xml.index.index import XmlIndex
+from headgate.xml.index.index import XmlIndex, xml_keys
 from headgate.xml.language.parse import parse_filter
 from headgate.xml.views.views import XmlViews
 from tests.xml import reference

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,14 +13,17 @@ import pytest
 from headgate.core.event import Event
 from headgate.xml.answers.answers import answer
 from headgate.xml.events.reading import document_of
-from headgate.xml.language.model import CHILD, CONT, DESCENDANT, VAL, Node, Pattern
+from headgate.xml.language.model import CHILD, CONT, DESCENDANT, ROOT, VAL, Node, Pattern
 from headgate.xml.language.model import Test as Condition
 from headgate.xml.language.values import implies
-from headgate.xml.views.embedding import covered, implications, needed
+from headgate.xml.views.embedding import fits, implications, needed, provides
 from headgate.xml.views.views import XmlViews, canonical
 from tests.seeds import seeds
 from tests.xml.random_patterns import random_document, random_pattern
 from tests.xml.random_views import view_set, wider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def _pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -205,3 +209,29 @@ def test_results_go_back_to_how_views_were_written(seed: int) -> None:
     event = Event("e", random_document(rng), content_type="xml")
     for view, pattern in enumerate(patterns):
         assert views.written(view, views.result(view, event)) == answer(pattern, document_of(event))
+
+
+def embeddings(source: Pattern, target: Pattern, images: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """List all embeddings that begin with some images, tried out slowly: for each node one of the target."""
+    if len(images) == len(source.nodes):
+        yield images
+        return
+    node = source.nodes[len(images)]
+    above = ROOT if node.parent == ROOT else images[node.parent]
+    for image, other in enumerate(target.nodes):
+        ways = [other.parent]
+        while ways[-1] != ROOT:
+            ways.append(target.nodes[ways[-1]].parent)
+        child = other.axis == CHILD and other.parent == above
+        if fits(node, other) and (child if node.axis == CHILD else above in ways):
+            yield from embeddings(source, target, (*images, image))
+
+
+def covered(source: Pattern, target: Pattern) -> int | None:
+    """List the items that a source covers through all of its embeddings; None if it has none."""
+    found: int | None = None
+    for images in embeddings(source, target):
+        found = found or 0
+        for place, image in enumerate(images):
+            found |= provides(source.nodes[place], target.nodes[image]) << 4 * image
+    return found

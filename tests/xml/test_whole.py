@@ -13,16 +13,14 @@ from headgate import Engine, Event, Node, Omissions, Subscription
 from headgate.contents.columns import from_bytes
 from headgate.core.event import XML as MEDIA_TYPE
 from headgate.errors import FilterError, HeadgateError, PlanError, SubscriptionError
-from headgate.xml.compiling import XmlContents, xml_keys
 from headgate.xml.events.reading import pack, read_document, unpack
 from headgate.xml.index.columns import Columns
-from headgate.xml.index.index import XmlIndex, XmlRoom
+from headgate.xml.index.index import XmlIndex, XmlRoom, xml_keys
 from headgate.xml.kind import KIND
-from headgate.xml.language.words import cut, kinds_of
+from headgate.xml.language.grammar import parse_expression
+from headgate.xml.language.words import cut
 from headgate.xml.whole.evaluating import compiled, tree_of
-from headgate.xml.whole.model import WholeFilter, XPathSettings
-from headgate.xml.whole.parse import parse_expression
-from headgate.xml.whole.reading import clauses, read_filter
+from headgate.xml.whole.reading import WholeFilter, XPathSettings, clauses, read_filter
 from headgate.xml.whole.writing import Written
 from tests.seeds import seeds
 from tests.xml.random_expressions import NAMESPACES, random_expression, random_source
@@ -114,7 +112,7 @@ def test_what_is_written_for_lxml_means_what_was_read(seed: int) -> None:
     for _ in range(20):
         text = random_expression(rng)
         words = cut(read_filter(text, settings=ALL)[0])
-        written = Written(parse_expression(words, kinds_of(words, "xpath")))
+        written = Written(parse_expression(words, "xpath"))
         root = etree.fromstring(random_source(rng).encode())
         mine, yours = (
             etree.XPath(f"string({each})", namespaces=spaces, smart_strings=False)(root)
@@ -205,7 +203,7 @@ def test_filters_that_nothing_leads_to_need_leave(tmp_path: Path) -> None:
     engine = Engine.build(filters, unindexed="allow")
     assert [engine.match(event_of(each)) for each in ("<a/>", "<b/>")] == [["t"], ["s"]]
     engine.save(tmp_path / "snapshot")
-    counts = XmlContents().counts(tmp_path / "snapshot")
+    counts = XmlRoom().counts(tmp_path / "snapshot")
     assert (counts.counts["verified"], counts.counts["unindexed"]) == (2, 1)
     assert "(lxml decides 2, 1 of them for every event)" in counts.sentence
     Engine.open(tmp_path / "snapshot").subscribe(Subscription("u", "not(//b)", "xpath"))
@@ -286,7 +284,7 @@ def test_plans_refuse_what_they_cannot_rewrite() -> None:
 
 
 def test_shards_know_what_is_demanded() -> None:
-    writer = XmlContents(ALL).writers.writer()
+    writer = XmlRoom(ALL).writers.writer()
     for text in ("//a[b or c]", "//a[2]/d", "not(//a)", "//a[b]", "//a | //b"):
         writer.add(text, "xpath")
     keys = xml_keys(from_bytes(writer.to_bytes(), Columns))

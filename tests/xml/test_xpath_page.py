@@ -12,14 +12,12 @@ from lxml import etree
 from headgate import Event, Subscription
 from headgate.errors import FilterError
 from headgate.xml.events.reading import read_document
+from headgate.xml.explain.explain import shown_need
 from headgate.xml.index.index import XmlIndex
 from headgate.xml.language import refusal as text_limits
 from headgate.xml.language.model import RETURNS, SIGNS
 from headgate.xml.language.parse import parse_filter
-from headgate.xml.language.splitting import split
-from headgate.xml.whole.explain import shown_need
-from headgate.xml.whole.model import WholeFilter, XPathSettings
-from headgate.xml.whole.reading import read_filter
+from headgate.xml.whole.reading import WholeFilter, XPathSettings, clauses, read_filter
 from tests.docs.fences import ROOT, without_fences
 from tests.xml.reference import matches, tuples
 
@@ -91,7 +89,7 @@ def test_the_tree_notation(row: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("row", table("filter", "clauses", "names"), ids=lambda row: row["filter"])
 def test_clauses(row: dict[str, str]) -> None:
-    found = split(code(row["filter"]), "xpath")
+    found = clauses(code(row["filter"]), "xpath")
     assert [clause.filter for clause in found] == [code(cell) for cell in row["clauses"].split(" then ")]
     assert [" ".join(clause.names) for clause in found] == [
         code(cell) for cell in row["names"].split(" then ")

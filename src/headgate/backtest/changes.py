@@ -9,16 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.errors import HeadgateError, SubscriptionError
-from headgate.runtime.engines import ShardEngines
-from headgate.runtime.operations import (
-    REPLACE,
-    SUBSCRIBE,
-    UNSUBSCRIBE,
-    Put,
-    read_change,
-    subscription_id,
-    typed,
-)
+from headgate.runtime import operations
+from headgate.runtime.engines import Runtime
 from headgate.runtime.rows import SCORE, WEIGHTS, read_line
 from headgate.tables.lines import BROKEN, ORDER, VALUE
 from headgate.tables.places import Format
@@ -69,8 +61,8 @@ class SubscriptionChange(NamedTuple):
 def in_order(lines: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Put the lines of a table of changes into its order; blank ones are left out."""
     ordered = sorted(lines, key=lambda row: tuple(row[name] for name in ORDER))
-    found = [Row(None if line[VALUE] is None else bytes(line[VALUE]), line[BROKEN]) for line in ordered]
-    return [row for row in found if row.value is None or row.value.strip()]
+    rows = [Row(None if line[VALUE] is None else bytes(line[VALUE]), line[BROKEN]) for line in ordered]
+    return [row for row in rows if row.value is None or row.value.strip()]
 
 
 def read_changes(
@@ -80,16 +72,16 @@ def read_changes(
 
     CSV has text only: there the ids are given their type.
     """
-    found = []
+    parsed = []
     for row in rows:
         try:
             fields = read_line(row.value, row.broken)
             if form is Format.CSV:
-                fields = typed(fields, numbered=numbered, numbered_nodes=numbered_nodes)
-            found.append(ParsedRow(row.text, read_change(fields, dialect)))
+                fields = operations.typed(fields, numbered=numbered, numbered_nodes=numbered_nodes)
+            parsed.append(ParsedRow(row.text, operations.read_change(fields, dialect)))
         except HeadgateError as error:
-            found.append(ParsedRow(row.text, None, str(error)))
-    return found
+            parsed.append(ParsedRow(row.text, None, str(error)))
+    return parsed
 
 
 class Trial:
@@ -104,7 +96,7 @@ class Trial:
         self.accepted: list[Change] = []
         self.refused: list[RefusedRow] = []
         self._numbered = numbered
-        self._live = ShardEngines.of(engine.backend, whole_ids=numbered)
+        self._live = Runtime.of(engine.backend, whole_ids=numbered)
 
     def take(self, rows: Iterable[ParsedRow], texts: Mapping[Id, str]) -> None:
         """Try rows; `texts` are the filters of before, of those that had one."""
@@ -122,7 +114,7 @@ class Trial:
 
     def again(self, engine: Engine) -> None:
         """Do all that was accepted to another engine, with the same subscriptions and more."""
-        live = ShardEngines.of(engine.backend, whole_ids=self._numbered)
+        live = Runtime.of(engine.backend, whole_ids=self._numbered)
         for change in self.accepted:
             try:
                 live.apply(change)
@@ -130,13 +122,13 @@ class Trial:
                 raise SubscriptionError(f"{error}: the snapshot changed while it was looked at") from None
 
     def _note(self, change: Change, op: str, texts: Mapping[Id, str]) -> None:
-        identity = subscription_id(change)
+        identity = operations.subscription_id(change)
         if identity is None:
             self.graph[op] += 1
             return
         before = self.changes.get(identity)
         text = before.filter if before else texts.get(identity, "")
-        if isinstance(change, Put):
+        if isinstance(change, operations.Put):
             text = change.subscription.filter
         self.changes[identity] = SubscriptionChange(_joined(before, op, existed=identity in texts), text)
 
@@ -145,8 +137,8 @@ def _joined(before: SubscriptionChange | None, op: str, *, existed: bool) -> str
     """Say what several changes of one subscription come to."""
     if before is None:
         return op
-    if op == UNSUBSCRIBE:
-        return UNSUBSCRIBE
+    if op == operations.UNSUBSCRIBE:
+        return operations.UNSUBSCRIBE
     if op in {SCORE, WEIGHTS}:
         return before.op
-    return REPLACE if existed else SUBSCRIBE
+    return operations.REPLACE if existed else operations.SUBSCRIBE

@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
+from headgate.core.arguments import did_you_mean
 from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
-from headgate.core.likeliest import did_you_mean
 from headgate.core.values import dotted
+from headgate.graph.model import SUBSCRIPTIONS
 from headgate.records.names import NameSettings, plain_text
 from headgate.tables.accepted import number_rows, take_filters
 from headgate.tables.choosing import choose
-from headgate.tables.filter_rows import COMPILED, PLACE, REASON, ROW, compile_batches
-from headgate.tables.graph.rows import SUBSCRIPTIONS
-from headgate.tables.graph.tables import TABLE
+from headgate.tables.filter_rows import ALONE, PLACE, REASON, ROW, SHAPES, compile_batches
+from headgate.tables.graph import TABLE
 from headgate.tables.lines import batches_of
 from headgate.tables.places import Format
 
@@ -77,20 +77,20 @@ def check_compiled(
     known = _attributes(events, mark) if kind.rows else set()
     # The time of an event stands for its attribute `time` in `:event_time`.
     there = known | ({TIME} if any(event.time is not None for event in events) else set())
-    found = []
-    for place, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
-        share = int(matched[place]) / len(events) if events else None
+    checks = []
+    for index, ((table, identity), text, way) in enumerate(zip(named, texts, access, strict=True)):
+        share = int(matched[index]) / len(events) if events else None
         notes = [] if way.note is None else [way.note]
         if not notes and len(events) > 1 and share == 1:
             notes.append(f"it matches all {len(events):,} events")
         if known and kind.of_filter(text).rows:
             # A schema has refused such names already. Clauses have their names folded.
-            own = filed.take(np.array([place])).attributes if mark else _names(contents, text)
+            own = filed.take(np.array([index])).attributes if mark else _names(contents, text)
             notes += [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*own} - there)]
         note = kind.of_filter(text).verified_note(kind.plain(text), events)
         notes += [] if note is None else [note]
         reached = way.reached / len(events) if events and way.reached is not None else None
-        found.append(
+        checks.append(
             FilterCheck(
                 table,
                 identity,
@@ -102,7 +102,7 @@ def check_compiled(
                 notes=tuple(notes),
             )
         )
-    return found
+    return checks
 
 
 def check_filter(text: str, wanted: FilterSettings, events: Sequence[Event] = ()) -> FilterCheck:
@@ -122,19 +122,24 @@ def check_filters(
 ) -> list[FilterCheck]:
     """Check filters that are in no table, in their order."""
     contents = choose(wanted, ["the request"], {wanted.dialect}, _no_sample)
-    lines = [msgspec.json.encode({ID: place, "filter": text}) for place, text in enumerate(texts)]
+    lines = [msgspec.json.encode({ID: index, "filter": text}) for index, text in enumerate(texts)]
     batches = compile_batches(
         batches_of([("", line, None) for line in lines]), contents.writers, dialect=wanted.dialect
     )
-    compiled = pa.Table.from_batches(batches, COMPILED)
-    numbered = number_rows(compiled, Format.JSONL)
-    refused = refused_rows(numbered.refused)
+    compiled = pa.Table.from_batches(batches, SHAPES[ALONE].schema(ranked=False))
+    filed = filed_rows(compiled, Format.JSONL, contents)
+    good = check_compiled(contents, filed, events, NameSettings.of(vars(wanted)).mark)
+    by_place = {int(str(each.id)): each for each in (*good, *filed.refused)}
+    return [by_place[index] for index in range(len(texts))]
+
+
+def filed_rows(compiled: pa.Table, form: Format, contents: Contents) -> Filed:
+    """Put together what was compiled of a table of subscriptions."""
+    numbered = number_rows(compiled, form)
     filters = take_filters(compiled, numbered, contents)
-    named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, int(each)) for each in filters.ids]
-    given = Filed([], named, filters.programs, filters.texts.texts())
-    good = check_compiled(contents, given, events, NameSettings.of(vars(wanted)).mark)
-    by_place = {int(str(each.id)): each for each in (*good, *refused)}
-    return [by_place[place] for place in range(len(texts))]
+    ids: list[Any] = numbered.ids.to_arrow().to_pylist()
+    named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, each) for each in ids]
+    return Filed(refused_rows(numbered.refused), named, filters.programs, filters.texts.texts())
 
 
 def _no_sample(path: str) -> Any:
@@ -156,15 +161,15 @@ def _matched(filed: CompiledFilters, texts: Sequence[str], events: Sequence[Even
     if not events or not count:
         return np.zeros(count, np.int64)
     index = filed.index(Ids.from_arrow(pa.array(np.arange(count))), TextPool.build(texts))
-    found = index.match_batch(events, pa.array(np.arange(len(events))))
-    return np.bincount(np.asarray(found.column(1), np.int64), minlength=count)
+    matches = index.match_batch(events, pa.array(np.arange(len(events))))
+    return np.bincount(np.asarray(matches.column(1), np.int64), minlength=count)
 
 
 def _attributes(events: Sequence[Event], mark: str) -> set[str]:
     """List the attributes of events."""
     records = (event for event in events if event.content_type == JSON)
-    found = {dotted(path) for event in records for path in event.attributes_as(mark) if path != EVENT_TIME}
-    return found | {ID, SOURCE} if found else found
+    names = {dotted(path) for event in records for path in event.attributes_as(mark) if path != EVENT_TIME}
+    return names | {ID, SOURCE} if names else names
 
 
 def _names(contents: Contents, text: str) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.versions.locating import located
+from headgate.core.versions.stores import located
 from headgate.engine.engine import Engine
 from headgate.errors import HeadgateError
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from headgate.backtest.trial import TrialResult
     from headgate.core.event import Event
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
 
 _DAY = 86_400.0
 SAMPLE = 1000
@@ -48,11 +48,11 @@ def measure(tried: TrialResult, events: Sequence[Event], folder: Path, top: Top 
     """Measure both snapshots whole; None for one in shards, which is in no engine."""
     if len(tried.whole.shards) > 1:
         return None
-    place = located(tried.whole.shards[0].place)
+    path = located(tried.whole.shards[0].place)
     saved, seconds = tried.save(folder)
-    times = timed(Engine.open(place, verify=False), Engine.open(saved, verify=False), events, top)
+    times = timed(Engine.open(path, verify=False), Engine.open(saved, verify=False), events, top)
     before, after = times.micros if times else (None, None)
-    return Cost(size_of(place), size_of(saved), before, after, times.events if times else 0, seconds)
+    return Cost(size_of(path), size_of(saved), before, after, times.events if times else 0, seconds)
 
 
 def timed(before: Engine, after: Engine, events: Sequence[Event], top: Top | None) -> Times | None:
@@ -64,11 +64,11 @@ def timed(before: Engine, after: Engine, events: Sequence[Event], top: Top | Non
         return None
     best = [float("inf"), float("inf")]
     for _ in range(_ROUNDS):
-        for place, ask in enumerate(asks):
+        for index, ask in enumerate(asks):
             begun = time.perf_counter()
             for event in able:
                 ask(event)
-            best[place] = min(best[place], time.perf_counter() - begun)
+            best[index] = min(best[index], time.perf_counter() - begun)
     return Times((best[0] / len(able) * 1e6, best[1] / len(able) * 1e6), len(able))
 
 
@@ -77,9 +77,9 @@ def span(first: float | None, last: float | None) -> float | None:
     return (last - first) / _DAY if first is not None and last is not None and last > first else None
 
 
-def size_of(place: Path) -> int:
+def size_of(folder: Path) -> int:
     """Count the bytes of a snapshot's files."""
-    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def _ask(engine: Engine, top: Top | None) -> Callable[[Event], object]:

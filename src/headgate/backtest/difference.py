@@ -85,22 +85,24 @@ class Differ(NamedTuple):
         parts: Iterable[pa.RecordBatch] = ()
         if group is not None:
             parts = as_rows(given, self.task._replace(group=group), Omissions())
-        found = []
+        batches = []
         for part in parts:
             columns = [part.column(name).cast(kind) for name, kind in self.ids.items()]
             pairs = pa.RecordBatch.from_arrays(columns, names=list(self.ids))
             if self.wanted is not None:
                 pairs = pairs.filter(_compute.is_in(pairs[SUBSCRIPTION_ID], value_set=self.wanted))
-            found.append(pairs)
-        return pa.Table.from_batches(found, pa.schema(self.ids))
+            batches.append(pairs)
+        return pa.Table.from_batches(batches, pa.schema(self.ids))
 
     def _rows(
         self, event: Any = None, subscription: Any = None, net: Any = None, **counts: Any
     ) -> Iterator[pa.RecordBatch]:
-        given = {EVENT_ID: event, SUBSCRIPTION_ID: subscription, NET: net, **counts}
-        count = next(len(column) for column in given.values() if column is not None)
+        filled = {EVENT_ID: event, SUBSCRIPTION_ID: subscription, NET: net, **counts}
+        count = next(len(column) for column in filled.values() if column is not None)
         columns = [
-            pa.nulls(count, kind.type) if (column := given.get(kind.name)) is None else column.cast(kind.type)
+            pa.nulls(count, kind.type)
+            if (column := filled.get(kind.name)) is None
+            else column.cast(kind.type)
             for kind in self.schema
         ]
         yield from pa.table(columns, schema=self.schema).combine_chunks().to_batches()
@@ -122,7 +124,7 @@ def tell_changed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sums = _summed(rows.select([EVENT_ID, SUBSCRIPTION_ID, NET]))
         net = np.asarray(sums[NET].to_numpy(), np.int64)
         places: Any = np.repeat(np.arange(len(net)), np.abs(net))
-        change = pa.array([GAINED if net[place] > 0 else LOST for place in places], pa.string())
+        change = pa.array([GAINED if net[index] > 0 else LOST for index in places], pa.string())
         pairs = sums.select([EVENT_ID, SUBSCRIPTION_ID]).take(places)
         yield from pairs.append_column(CHANGE, change).combine_chunks().to_batches()
 
@@ -144,6 +146,6 @@ def count_matches(batches: Iterable[pa.RecordBatch], wanted: pa.Array[Any]) -> I
 
 def _whole(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put the rows of a part together, if there are any."""
-    found = list(batches)
-    if found:
-        yield pa.Table.from_batches(found)
+    held = list(batches)
+    if held:
+        yield pa.Table.from_batches(held)

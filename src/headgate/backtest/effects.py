@@ -88,7 +88,7 @@ def effects_of(
 
     `moved` says how many matches of each are gained and lost, `matches` how many it has before and after.
     """
-    found = []
+    effects = []
     for identity in concerned(trial, moved):
         before, after = matches.get(identity, (0, 0))
         change = trial.changes.get(identity)
@@ -98,8 +98,8 @@ def effects_of(
         if change is not None and op != UNSUBSCRIBE:
             flag = NOTHING if not after else NOISY if share > noise else ""
         gained, lost = (moved.get(identity, {}).get(way, 0) for way in (GAINED, LOST))
-        found.append(Effect(identity, op, before, after, gained, lost, share, flag, text))
-    return tuple(sorted(found, key=lambda each: (-each.after, -each.before, each.id)))
+        effects.append(Effect(identity, op, before, after, gained, lost, share, flag, text))
+    return tuple(sorted(effects, key=lambda each: (-each.after, -each.before, each.id)))
 
 
 def effects_table(effects: tuple[Effect, ...], *, numbered: bool) -> pa.Table:
@@ -124,5 +124,5 @@ def effects_table(effects: tuple[Effect, ...], *, numbered: bool) -> pa.Table:
 
 def by_operation(trial: Trial) -> dict[str, int]:
     """Count the changed subscriptions, and the changes of the graph, by what was done."""
-    found = Counter(change.op for change in trial.changes.values()) + trial.graph
-    return {op: found[op] for op in OPERATIONS if found[op]}
+    counts = Counter(change.op for change in trial.changes.values()) + trial.graph
+    return {op: counts[op] for op in OPERATIONS if counts[op]}

@@ -11,13 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.contents.registry import kind_of, room_of_content
-from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, SOURCE, TIME, Event
+from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, SOURCE, TIME
+from headgate.core.rooms import RECORDS
 from headgate.core.schema import Schema, Type
 from headgate.core.subscription import Subscription
 from headgate.core.values import Kind, below, dotted
+from headgate.engine.backend import PlainFilters
 from headgate.errors import TableError
 from headgate.records.names import NameSettings
-from headgate.tables.event_rows import lines_of, read_event, read_events
+from headgate.runtime.engines import Runtime
+from headgate.tables.event_rows import COLUMNS, LINES
+from headgate.tables.frames.reading import Reading, events_of, read_frame
 from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
@@ -50,12 +54,12 @@ class BacktestResult:
 
 def named_in(predicates: Iterable[Predicate]) -> set[Path]:
     """List the attributes that a filter needs; `:event_time` is NULL where there is no `time`."""
-    found: set[Path] = set()
+    paths: set[Path] = set()
     for each in predicates:
         computed = each.attribute.expression
         timed = computed is not None and EVENT_TIME in computed.attributes
-        found |= {*each.attribute.sources} - ({(TIME,)} if timed else set())
-    return found
+        paths |= {*each.attribute.sources} - ({(TIME,)} if timed else set())
+    return paths
 
 
 def check_attributes(known: Iterable[Path], named: Iterable[Path], events: str) -> None:
@@ -85,27 +89,46 @@ class Pattern(NamedTuple):
         return NameSettings.of(vars(self.wanted)).mark
 
 
+NAME = "the filter"
+"""What one filter is called where it would have an id."""
+
+
+# Compared by identity: a taxonomy cannot be compared otherwise, and a task is sent one filter.
+@dataclass(frozen=True, eq=False)
+class FilterEngine:
+    """An engine of one filter."""
+
+    pattern: Pattern
+    place: str = NAME
+
+    def open(self) -> Runtime:
+        """Index the filter."""
+        text, content, wanted = self.pattern
+        room = room_of_content(content, wanted)
+        return Runtime.of(PlainFilters(room.build([Subscription(NAME, text, wanted.dialect)]), room))
+
+
 def check_paths(known: Iterable[Path], pattern: Pattern, index: Content, events: str) -> None:
     """Refuse a filter over records if no event has one of its attributes, by what its names mean."""
     named, _ = kind_of(pattern.content).looked_at([index])
     check_attributes([*known, below((), ID, pattern.mark)], named, events)
 
 
-def keep_lines(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
-    """Keep the lines of JSON that are events and match, where names mean something else than in Spark."""
-    index, mark = pattern.indexed(), pattern.mark
-    for batch in batches:
-        read = [read_event(line, mark) for line in lines_of(batch)]
-        places = [place for place, event in enumerate(read) if isinstance(event, Event)]
-        events = [event for event in read if isinstance(event, Event)]
-        yield batch.take(index.match_batch(events, pa.array(places, pa.int64())).column(0))
+def keep(batches: Iterable[pa.RecordBatch], pattern: Pattern, form: str) -> Iterator[pa.RecordBatch]:
+    """Keep the rows that are events and match: lines of JSON, columns as they are, or documents."""
+    index = pattern.indexed()
+    if form == COLUMNS:
+        for batch in batches:
+            yield batch.take(index.match_batch(batch, pa.array(np.arange(batch.num_rows))).column(0))
+        return
+    for given in read_frame(batches, Reading(form, pattern.content, mark=pattern.mark)):
+        yield given.batch.take(index.match_batch(given.events, pa.array(given.rows)).column(0))
 
 
 def list_paths(batches: Iterable[pa.RecordBatch], mark: str) -> Iterator[pa.RecordBatch]:
     """List the attributes that events in lines of JSON have, as JSON, in the column of lines."""
-    for batch in batches:
-        events = (read_event(line, mark) for line in lines_of(batch))
-        paths = {path for event in events if isinstance(event, Event) for path in event.attributes_as(mark)}
+    for given in read_frame(batches, Reading(LINES, RECORDS, mark=mark)):
+        paths = {path for event in events_of(given) for path in event.attributes_as(mark)}
         yield pa.RecordBatch.from_pydict(
             {VALUE: pa.array(sorted(map(msgspec.json.encode, paths)), pa.binary())}
         )
@@ -114,21 +137,6 @@ def list_paths(batches: Iterable[pa.RecordBatch], mark: str) -> Iterator[pa.Reco
 def read_paths(lines: Iterable[bytes]) -> set[Path]:
     """Read what `list_paths` wrote."""
     return {tuple(msgspec.json.decode(line)) for line in lines}
-
-
-def keep_columns(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
-    """Keep the rows of columns that match."""
-    index = pattern.indexed()
-    for batch in batches:
-        yield batch.take(index.match_batch(batch, pa.array(np.arange(batch.num_rows))).column(0))
-
-
-def keep_documents(batches: Iterable[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
-    """Keep the events that match."""
-    index = pattern.indexed()
-    for batch in batches:
-        found = index.match_batch(read_events(batch, pattern.content), pa.array(np.arange(batch.num_rows)))
-        yield batch.take(found.column(0))
 
 
 def documents_schema(id_type: str) -> pa.Schema:

@@ -1,26 +1,28 @@
 """Two engines for a set of changes: of the subscriptions before, and after.
 
 Without ranks and graph a subscription matches whatever the others are: then the two hold changed ones only.
+Workers make such engines for themselves, of what is sent to them, so that they can be asked whenever a
+DataFrame is.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headgate.backtest.changes import Trial, read_changes
-from headgate.backtest.engines import ChangedEngine, FewEngine
 from headgate.contents.registry import kind_of, room_at
+from headgate.core.snapshot import shard_places
 from headgate.core.subscription import Subscription
-from headgate.core.versions.locating import located
+from headgate.core.versions.stores import located
+from headgate.engine.backend import PlainFilters, RankedFilters
 from headgate.engine.engine import Engine
-from headgate.engine.filters import PlainFilters, RankedFilters
 from headgate.ranking.filters.index import RankedIndex
-from headgate.runtime.engines import ShardEngines
+from headgate.runtime.engines import Runtime
 from headgate.runtime.operations import subscription_id
-from headgate.runtime.shards import shard_places
-from headgate.runtime.targets import Sources, open_target
+from headgate.runtime.targets import Sources, open_target, opened_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,9 +30,55 @@ if TYPE_CHECKING:
 
     from headgate.backtest.changes import ParsedRow, Row
     from headgate.core.event import Id
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
+    from headgate.runtime.operations import Change
     from headgate.runtime.targets import Openable, Target
     from headgate.tables.places import Format
+
+
+@dataclass(frozen=True)
+class FewEngine:
+    """An engine of some subscriptions, that understands them as a snapshot does."""
+
+    place: str
+    digest: str
+    subscriptions: bytes
+
+    @classmethod
+    def of(cls, target: Target, subscriptions: Sequence[Subscription]) -> FewEngine | None:
+        """Make one ready to be sent; None if there are no subscriptions."""
+        return cls(target.place, target.digest, pickle.dumps(subscriptions)) if subscriptions else None
+
+    def open(self) -> Runtime:
+        """Index the subscriptions."""
+        return opened_as(self.place, self.digest, self._build)
+
+    def _build(self, path: Path) -> Runtime:
+        room = room_at(shard_places(path)[0])
+        # The driver wrote it, as all of a task.
+        subscriptions: list[Subscription] = pickle.loads(self.subscriptions)
+        return Runtime.of(PlainFilters(room.build(subscriptions), room))
+
+
+@dataclass(frozen=True)
+class ChangedEngine:
+    """A snapshot in one piece, with changes that it takes."""
+
+    place: str
+    digest: str
+    changes: bytes
+
+    @classmethod
+    def of(cls, target: Target, changes: Sequence[Change]) -> ChangedEngine:
+        """Make one ready to be sent."""
+        return cls(target.place, target.digest, pickle.dumps(list(changes)))
+
+    def open(self) -> Runtime:
+        """Open the snapshot, and do the changes."""
+        engines = opened_as(self.place, self.digest, lambda place: Runtime.open(place, verify=False))
+        for change in pickle.loads(self.changes):
+            engines.apply(change)
+        return engines
 
 
 @dataclass(frozen=True)
@@ -78,23 +126,23 @@ def try_changes(snapshot: str, form: Format, rows: list[Row], folder: Path, top:
         engine = Engine.open(whole.place, verify=False)
         size = engine.graph.view.subscriptions if whole.graph else len(engine)
         numbered = whole.numbered if size else None
-        asked = read_changes(
+        changes = read_changes(
             rows, form, dialect, numbered=numbered, numbered_nodes=whole.graph and whole.numbered_nodes
         )
         trial = Trial(engine, numbered)
-        trial.take(asked, _filters(engine, asked))
+        trial.take(changes, _filters(engine, changes))
         begun = time.monotonic()
         engine.save(folder / "after")
         seconds = time.monotonic() - begun
-        found = _compared(trial, whole, whole, open_target(str(folder / "after"), top=top))
+        compared = _compared(trial, whole, whole, open_target(str(folder / "after"), top=top))
         changed = ChangedEngine.of(whole, trial.accepted)
-        return TrialResult(trial, whole, *found, whole.groups(0)[0], changed, folder / "after", seconds)
+        return TrialResult(trial, whole, *compared, whole.groups(0)[0], changed, folder / "after", seconds)
     current = _Current(located(whole.place), ranked=whole.ranked)
     numbered = whole.numbered if current.size else None
-    asked = read_changes(rows, form, dialect, numbered=numbered)
-    old = current.named(asked)
+    changes = read_changes(rows, form, dialect, numbered=numbered)
+    old = current.named(changes)
     trial = Trial(current.engine(old), numbered)
-    trial.take(asked, {each.id: each.filter for each in old})
+    trial.take(changes, {each.id: each.filter for each in old})
     both = (_saved(current.engine(old), folder / "few-before"), _saved(trial.engine, folder / "few-after"))
     before, after = (FewEngine.of(whole, some) for some in (old, current.of_engine(trial.engine)))
     return TrialResult(trial, whole, *_compared(trial, whole, *both), before, after)
@@ -124,8 +172,8 @@ def _named(asked: Iterable[ParsedRow]) -> Iterator[Id]:
 class _Current:
     """The subscriptions of a snapshot without a graph, in one piece or in shards."""
 
-    def __init__(self, place: Path, *, ranked: bool) -> None:
-        places = shard_places(place)
+    def __init__(self, path: Path, *, ranked: bool) -> None:
+        places = shard_places(path)
         # One room for all: that of RDF has one taxonomy.
         self._room: Any = room_at(places[0])
         self._ranked = ranked
@@ -139,15 +187,15 @@ class _Current:
 
     def named(self, asked: Iterable[ParsedRow]) -> list[Subscription]:
         """List the subscriptions that changes are about, as they are now."""
-        found: dict[Id, Subscription] = {}
+        subscriptions: dict[Id, Subscription] = {}
         for identity in _named(asked):
             for index in self._indexes:
                 if identity in index:
                     score = index.score(identity) if self._ranked else 0.0
-                    found[identity] = Subscription(
+                    subscriptions[identity] = Subscription(
                         identity, index.filter(identity), self._room.dialect, score=score
                     )
-        return list(found.values())
+        return list(subscriptions.values())
 
     def of_engine(self, engine: Engine) -> list[Subscription]:
         """List the subscriptions of an engine that was made here and changed since."""
@@ -163,18 +211,18 @@ class _Current:
         return Engine(RankedFilters(ranked, self._room))
 
 
-def _saved(engine: Engine, place: Path) -> Target | None:
+def _saved(engine: Engine, path: Path) -> Target | None:
     if not len(engine):
         return None
-    engine.save(place)
-    return open_target(str(place))
+    engine.save(path)
+    return open_target(str(path))
 
 
 def _filters(engine: Engine, asked: Iterable[ParsedRow]) -> dict[Id, str]:
     """List the filters that the subscriptions of changes have now."""
-    live, found = ShardEngines.of(engine.backend), {}
+    live, filters = Runtime.of(engine.backend), {}
     for identity in _named(asked):
         if identity not in live:
             continue
-        found[identity] = engine.backend.filter(identity) or ""
-    return found
+        filters[identity] = engine.backend.filter(identity) or ""
+    return filters

@@ -139,11 +139,11 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
 
         taxonomy = read_taxonomy(compiled.taxonomy)
         made = asked.snapshot or str(Path(folder) / "snapshot")
-        said: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
+        outputs: dict[str, Any] = {"output": asked.output, "effects": effects, "rejected": refused}
 
         def run(runner: Runner) -> Tried:
             _compile(runner, asked, compiled, taxonomy, folder)
-            return what_if(runner, asked.question(made), **said)
+            return what_if(runner, asked.question(made), **outputs)
 
         done = run_on(where, large, run, quiet=quiet)
         lost = refused if rejected else None
@@ -164,22 +164,22 @@ def _beside(asked: WhatIf, word: str) -> str | None:
     """Name a table after the output, unless it has a name."""
     from headgate.tables.places import beside
 
-    given: str | None = getattr(asked, word)
-    return given or (beside(asked.output, word) if asked.output else None)
+    path: str | None = getattr(asked, word)
+    return path or (beside(asked.output, word) if asked.output else None)
 
 
 def _check_snapshot(snapshot: str, compiled: Compile) -> None:
     """Refuse options that a snapshot has answered already, or that its content knows nothing of."""
     from headgate.contents.registry import content_at
-    from headgate.core.versions.locating import located
+    from headgate.core.versions.stores import located
 
-    for option, given in (
+    for option, value in (
         ("--dialect", compiled.dialect),
         ("--taxonomy", compiled.taxonomy),
         ("--coerce and --injective", compiled.options),
         *((each.flag, getattr(compiled, name)) for name, each in PLAIN.items()),
     ):
-        if given:
+        if value:
             raise click.UsageError(f"{option} goes with --subscriptions: a snapshot has its own")
     refuse_options(content_at(located(snapshot)))
 
@@ -188,11 +188,11 @@ def _check_tables(asked: WhatIf, effects: str | None, rejected: str) -> None:
     """Refuse tables that are not there, and places that are taken, as far as is known before compiling."""
     from headgate.tables.places import check_apart, check_input, check_output
 
-    outputs = [place for place in (asked.output, effects, rejected) if place is not None]
+    outputs = [path for path in (asked.output, effects, rejected) if path is not None]
     for table in (asked.changes, asked.subscriptions or ""):
         check_input(table)
-    for place in outputs:
-        check_output(place)
+    for path in outputs:
+        check_output(path)
     check_apart(asked.changes, asked.subscriptions, asked.events, *outputs)
 
 
@@ -202,10 +202,11 @@ def _compile(
     """Compile the table that was named, if no snapshot was."""
     if asked.subscriptions is None:
         return
-    said = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": str(Path(folder) / "refused.jsonl")}
+    rejected = str(Path(folder) / "refused.jsonl")
+    arguments = {**compiled.arguments(compiled.wanted(taxonomy)), "rejected": rejected}
     from headgate.jobs.compile import compile_subscriptions
 
-    done = compile_subscriptions(runner, asked.subscriptions, str(Path(folder) / "snapshot"), **said)
+    done = compile_subscriptions(runner, asked.subscriptions, str(Path(folder) / "snapshot"), **arguments)
     if done.rejected:
         click.echo(f"note: {done.rejected:,} rows of {asked.subscriptions} were refused", err=True)
 
@@ -228,9 +229,9 @@ def _lines(asked: WhatIf, done: Tried, effects: str | None, rejected: str | None
             f", with the reasons in {rejected}" if rejected else ": name --output or --rejected to see why"
         )
         lines.append(f"refused {done.rejected:,} changes and {done.rejected_events:,} events{where}")
-    for name, place in (("what comes and goes", asked.output), ("each subscription", effects)):
-        if place is not None:
-            lines.append(f"{name} is in {place}")
+    for name, path in (("what comes and goes", asked.output), ("each subscription", effects)):
+        if path is not None:
+            lines.append(f"{name} is in {path}")
     if asked.page is not None:
         lines.append(f"report: {asked.page}")
     return lines
@@ -256,24 +257,17 @@ def _effect_lines(effects: tuple[Effect, ...]) -> list[str]:
 
 def _fields(done: Tried, asked: WhatIf, effects: str | None, rejected: str | None) -> dict[str, Any]:
     """Return the result for JSON; the effects that are told, the others are in their table."""
-    found: dict[str, Any] = {
-        "events": done.events,
-        "rejected_events": done.rejected_events,
-        "changes": done.changes,
-        "rejected": done.rejected,
-        "gained": done.gained,
-        "lost": done.lost,
+    fields: dict[str, Any] = {
+        **fields_of(done),
+        "effects": None,
         "subscriptions": len(done.effects),
         "silent": sum(each.flag == "matches nothing" for each in done.effects),
         "noisy": sum(each.flag == "noisy" for each in done.effects),
         "noisiest": [vars(each) for each in done.effects[:SHOWN]],
-        "days": done.days,
         "deliveries_a_day": done.deliveries_a_day,
-        "cost": done.cost._asdict() if done.cost else None,
-        "seconds": done.seconds,
         "output": asked.output,
         "effects_table": effects,
         "rejected_table": rejected,
         "report": asked.page,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}

@@ -5,30 +5,29 @@ from __future__ import annotations
 import codecs
 import errno
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.options import option_of
 from headgate.cli.standard import STANDARD
+from headgate.contents.settings import Documents
+from headgate.core.settings import setting
 from headgate.errors import EventError, TableError
 from headgate.tables.packed import ending, read_file
-from headgate.tables.settings import Match
 
 if TYPE_CHECKING:
     from headgate.contents.kind import Feeds, Kind
     from headgate.core.event import Event
 
 
-format_option = option_of(Match, "format", "form")
-source_option = click.option(
-    "--source", metavar="ID", help="RDF, XML: the node where the event enters a graph."
-)
-item_option = click.option(
-    "--item", type=click.IntRange(1), metavar="N", help="RSS, Atom: which item of the feed is the event."
-)
+@dataclass(frozen=True, kw_only=True)
+class OneEvent(Documents):
+    """What is said of an event that is written out or named on the command line."""
+
+    source: str | None = setting("RDF, XML: the node where the event enters a graph", metavar="ID")
+    item: int | None = setting("RSS, Atom: which item of the feed is the event", least=1)
 
 
 _FOR_DOCUMENTS = ("--format", "--source")
@@ -55,15 +54,15 @@ def refuse_options(content: str) -> None:
             raise click.UsageError(f"{option} is for filters of {title}, and these look at {kind.title}")
 
 
-def read_document(content: str, given: str, form: str | None, source: str | None, item: int | None) -> Event:
+def read_document(content: str, text: str, asked: OneEvent) -> Event:
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.contents.registry import kind_of
     from headgate.core.event import FEED_TYPES, Event, read_object
     from headgate.tables.requests import check_type, type_of_file
 
     kind = kind_of(content)
-    name, data = _data(given, kind)
-    written = check_type(form, kind) or type_of_file(name, kind)
+    name, data = _data(text, kind)
+    written = check_type(asked.format, kind) or type_of_file(name, kind)
     plain = data.removeprefix(codecs.BOM_UTF8)
     begins = plain.lstrip()[:1]
     if written is None and begins == b"<":
@@ -74,9 +73,9 @@ def read_document(content: str, given: str, form: str | None, source: str | None
         if kind.rows and isinstance(event.data, dict):
             event = Event("", row, source=event.source)
         elif event.content_type not in kind.types.values():
-            found = "a record" if isinstance(event.data, dict) else event.content_type
+            what = "a record" if isinstance(event.data, dict) else event.content_type
             raise EventError(
-                f"the event is {found}, and these filters look at {kind.title}: give a document, or its text "
+                f"the event is {what}, and these filters look at {kind.title}: give a document, or its text "
                 "in 'data' and its format in 'datacontenttype'"
             )
     elif written is None:
@@ -85,57 +84,57 @@ def read_document(content: str, given: str, form: str | None, source: str | None
         )
     else:
         event = Event(name, data, content_type=written)
-    event = event if source is None else replace(event, source=source)
-    if item is not None and event.content_type not in FEED_TYPES.values():
+    event = event if asked.source is None else replace(event, source=asked.source)
+    if asked.item is not None and event.content_type not in FEED_TYPES.values():
         raise click.UsageError(f"--item is for feeds, and the event is {event.content_type}")
-    return kind.one(event, item)
+    return kind.one(event, asked.item)
 
 
-def read_row(given: str) -> dict[str, object]:
+def read_row(text: str) -> dict[str, object]:
     """Read an event that is a record: a file with one JSON object, the object itself, or standard input."""
     from headgate.core.event import read_object
     from headgate.tables.places import ENDINGS
 
-    if given == STANDARD:
+    if text == STANDARD:
         return read_object(sys.stdin.buffer.read())
-    if given.lstrip().startswith("{"):
-        return read_object(given)
-    place = Path(given)
-    if not _is_file(given):
-        if " " not in given and ending(given) in ENDINGS:
-            raise TableError(f"{given} does not exist")
-        return read_object(given)
-    lines = [line for line in read_file(place).removeprefix(codecs.BOM_UTF8).splitlines() if line.strip()]
+    if text.lstrip().startswith("{"):
+        return read_object(text)
+    path = Path(text)
+    if not _is_file(text):
+        if " " not in text and ending(text) in ENDINGS:
+            raise TableError(f"{text} does not exist")
+        return read_object(text)
+    lines = [line for line in read_file(path).removeprefix(codecs.BOM_UTF8).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].rstrip().endswith(b"}"):
-        raise TableError(f"{given} has {len(lines):,} lines: give a file with one event, or one of its lines")
+        raise TableError(f"{text} has {len(lines):,} lines: give a file with one event, or one of its lines")
     return read_object(b"\n".join(lines))
 
 
-def _data(given: str, kind: Kind) -> tuple[str, bytes]:
+def _data(text: str, kind: Kind) -> tuple[str, bytes]:
     """Find the name and the bytes of a document that is named or written out."""
     from headgate.tables.requests import type_of_file
 
-    if given == STANDARD:
+    if text == STANDARD:
         return "", sys.stdin.buffer.read()
-    if _is_file(given):
-        place = Path(given)
+    if _is_file(text):
+        path = Path(text)
         try:
-            return place.name, read_file(place)
+            return path.name, read_file(path)
         except OSError as error:
-            raise TableError(f"{given} cannot be read: {error.strerror}") from None
-    if len(given.splitlines()) == 1 and type_of_file(given, kind) is not None and " " not in given:
-        raise TableError(f"{given} does not exist")
-    return "", given.encode(errors="surrogateescape")
+            raise TableError(f"{text} cannot be read: {error.strerror}") from None
+    if len(text.splitlines()) == 1 and type_of_file(text, kind) is not None and " " not in text:
+        raise TableError(f"{text} does not exist")
+    return "", text.encode(errors="surrogateescape")
 
 
-def _is_file(given: str) -> bool:
+def _is_file(text: str) -> bool:
     """Tell the name of a file from an event that is written out, which may be no name at all."""
     try:
-        return bool(given) and Path(given).is_file()
+        return bool(text) and Path(text).is_file()
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return False
-        raise TableError(f"{given} cannot be read: {error.strerror}") from None
+        raise TableError(f"{text} cannot be read: {error.strerror}") from None
 
 
 def feed_lines(feeds: Feeds | None) -> list[str]:

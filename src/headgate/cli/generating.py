@@ -34,9 +34,9 @@ def _workload(*names: str) -> Callable[[Decorated], Decorated]:
     """Add the options of some workloads; the command gets what is asked of one of them."""
     settings = settings_of_workloads(names)
     made = partial(Generate, workload=names[0]) if len(names) == 1 else Generate
-    place = click.Path(path_type=Path, file_okay=False)
+    folder = click.Path(path_type=Path, file_okay=False)
     output = click.option(
-        "--output", required=True, metavar="DIRECTORY", type=place, help="Where the tables go."
+        "--output", required=True, metavar="DIRECTORY", type=folder, help="Where the tables go."
     )
 
     def add(command: Decorated) -> Decorated:
@@ -128,8 +128,8 @@ def _make(asked: Generate, where: Where, *, output: Path, quiet: bool, as_json: 
     """Make the tables of a workload in a directory, and tell where they are."""
     from headgate.errors import TableError
     from headgate.local.small import ROWS
-    from headgate.pipeline.run.generating import workload_of
     from headgate.tables.places import check_output
+    from headgate.workloads.catalogue import workload_of
 
     for each in settings_of(Generate):
         if each.only and asked.workload not in each.only and each.given(asked):

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.cli.shell import cli, counting, json_option, quiet_option, ready, tell, where_options
+from headgate.cli import shell
+from headgate.cli.options import options_of
 from headgate.core.machine import cache_home, cores, memory
+from headgate.core.settings import Request, setting
 from headgate.errors import HeadgateError
+from headgate.pipeline.demo import Demo, check_place, run_demo, summary_lines
 from headgate.spark.session.java import ADVICE, PACKAGES, find_java, missing, need_spark
 
 if TYPE_CHECKING:
@@ -51,9 +54,9 @@ def examine(*, deep: bool = False) -> list[Finding]:
 
 
 def _python() -> Finding:
-    found = platform.python_version()
+    version = platform.python_version()
     ok = tuple(int(part) for part in platform.python_version_tuple()[:2]) >= OLDEST_PYTHON
-    return Finding("Python", ok, found, "" if ok else "use Python 3.11 or newer")
+    return Finding("Python", ok, version, "" if ok else "use Python 3.11 or newer")
 
 
 def _packages() -> Iterator[Finding]:
@@ -74,11 +77,11 @@ def _package(name: str, wanted: str) -> Finding:
     if name in missing():
         return Finding(name, False, "not installed", ADVICE)
     try:
-        found = importlib.metadata.version(name)
+        version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, False, "not installed", advice)
-    ok = _satisfies(found, wanted)
-    return Finding(name, ok, found, "" if ok else advice)
+    ok = _satisfies(version, wanted)
+    return Finding(name, ok, version, "" if ok else advice)
 
 
 def _satisfies(version: str, wanted: str) -> bool:
@@ -150,18 +153,18 @@ def _spark() -> Finding:
         try:
             with sessions.spark_errors():
                 rows = session.range(1).mapInArrow(lambda batches: batches, "id long").count()
-            found = f"{session.version} on {session.sparkContext.master}"
+            about = f"{session.version} on {session.sparkContext.master}"
         finally:
             sessions.close_session(session)
     except (ImportError, HeadgateError) as error:
         return Finding("Spark", False, "does not start", str(error))
     ok = rows == 1
-    return Finding("Spark", ok, found, "" if ok else f"a job of one row returned {rows}: reinstall pyspark")
+    return Finding("Spark", ok, about, "" if ok else f"a job of one row returned {rows}: reinstall pyspark")
 
 
-@cli.command()
+@shell.cli.command()
 @click.option("--deep", is_flag=True, help="Also start Spark and run a small job (about ten seconds).")
-@json_option
+@shell.json_option
 def doctor(*, deep: bool, as_json: bool) -> None:
     r"""Say what is missing on this machine, and how to get it.
 
@@ -177,35 +180,29 @@ def doctor(*, deep: bool, as_json: bool) -> None:
             lines.append(f"    {finding.advice}")
     sound = all(finding.ok for finding in findings)
     lines.append("all is there" if sound else "something is missing, see above")
-    tell({"ok": sound, "findings": [asdict(finding) for finding in findings]}, lines, as_json=as_json)
+    shell.tell({"ok": sound, "findings": [asdict(finding) for finding in findings]}, lines, as_json=as_json)
     if not sound:
         sys.exit(1)
 
 
-@cli.command()
+@dataclass(frozen=True)
+class Warm(Request):
+    """How kernels are compiled."""
+
+    native: bool = setting("make code for this very processor, which others may not be able to run", False)
+    processes: int | None = setting("how many compile at a time; by default one a core", least=1)
+    copy_to: str | None = setting(
+        "also copy the machine code of all rooms to this directory, as a wheel carries it",
+        metavar="DIRECTORY",
+    )
+
+
+@shell.cli.command()
 @click.argument("rooms", metavar="[ROOM]...", nargs=-1)
-@click.option(
-    "--native", is_flag=True, help="Make code for this very processor, which others may not be able to run."
-)
-@click.option(
-    "--processes", type=click.IntRange(min=1), help="How many compile at a time; by default one a core."
-)
-@click.option(
-    "--copy-to",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Also copy the machine code of all rooms to this directory, as a wheel carries it.",
-)
-@quiet_option
-@json_option
-def warm(
-    rooms: tuple[str, ...],
-    processes: int | None,
-    copy_to: Path | None,
-    *,
-    native: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@options_of(Warm)
+@shell.quiet_option
+@shell.json_option
+def warm(asked: Warm, rooms: tuple[str, ...], *, quiet: bool, as_json: bool) -> None:
     r"""Compile all kernels ahead of time, or those of the rooms named.
 
     A kernel that is compiled already is left alone. Where Headgate was installed from a wheel of this kind of
@@ -221,13 +218,13 @@ def warm(
         if room not in signatures.rooms():
             known = ", ".join(signatures.rooms())
             raise click.UsageError(f"{room!r} is not a room with kernels: those are {known}")
-    if rooms and copy_to:
+    if rooms and asked.copy_to:
         raise click.UsageError("--copy-to takes all rooms: name none")
     from headgate.core.jit.warming import copy_code
     from headgate.core.jit.warming import warm as compile_all
 
-    with counting("compiling kernels", quiet=quiet) as tell_done:
-        done = compile_all(rooms, native=native, processes=processes, tell=tell_done)
+    with shell.counting("compiling kernels", quiet=quiet) as tell_done:
+        done = compile_all(rooms, native=asked.native, processes=asked.processes, tell=tell_done)
     result: dict[str, object] = {
         "processor": done.target.cpu,
         "ready": done.ready,
@@ -236,24 +233,17 @@ def warm(
         "removed": done.removed,
     }
     lines = [f"kernels for {done.target.cpu}: {done.compiled} compiled, {done.ready} were ready"]
-    if copy_to is not None:
-        size = copy_code(done.target, copy_to)
+    if asked.copy_to is not None:
+        size = copy_code(done.target, Path(asked.copy_to))
         result["bytes"] = size
-        lines.append(f"copied to {copy_to}: {size / 1e6:.1f} MB")
-    tell(result, lines, as_json=as_json)
+        lines.append(f"copied to {asked.copy_to}: {size / 1e6:.1f} MB")
+    shell.tell(result, lines, as_json=as_json)
 
 
-@cli.command()
-@click.option(
-    "--output", default="headgate-demo", show_default=True, type=click.Path(path_type=Path, file_okay=False)
-)
-@click.option("--subscriptions", default=100_000, show_default=True, type=click.IntRange(min=1))
-@click.option("--events", default=20_000, show_default=True, type=click.IntRange(min=1))
-@click.option("--seed", default=1, show_default=True, type=int, help="The same seed gives the same workload.")
-@where_options(engine=False)
-def demo(
-    where: Where, output: Path, subscriptions: int, events: int, seed: int, *, quiet: bool, as_json: bool
-) -> None:
+@shell.cli.command()
+@options_of(Demo)
+@shell.where_options(engine=False)
+def demo(asked: Demo, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Generate an advertising workload, compile it, match it on Spark, and write a report.
 
     It is a pipeline file, which is left in the directory: change it, and give it to headgate run.
@@ -262,11 +252,11 @@ def demo(
     Example:
       headgate demo --subscriptions 10000 --events 2000
     """
-    from headgate.pipeline.demo import Demo, check_place, run_demo, summary_lines
-
-    check_place(output)
-    ready(where)
-    outcome = run_demo(Demo(output, subscriptions, events, seed, where.master, where.conf, quiet))
+    if asked.directory.is_file():
+        raise click.UsageError(f"--output {asked.output} is a file: name a directory")
+    check_place(asked.directory)
+    shell.ready(where)
+    outcome = run_demo(asked, where, quiet=quiet, command=shell.shown_command(sys.argv[1:]))
     report = outcome.report
     refused = {each.what: each.rows for each in report.rejected}
     result = {
@@ -276,12 +266,12 @@ def demo(
         "rejected_events": refused["events"],
         "matches": report.counts.matches,
         "events_per_second": report.counts.events_per_second,
-        "steps": {found.name: round(found.seconds, 3) for found in report.steps},
+        "steps": {step.name: round(step.seconds, 3) for step in report.steps},
         "seconds": round(outcome.seconds, 3),
-        "pipeline": str(outcome.file),
+        "pipeline": str(outcome.pipeline.file),
         "report": str(outcome.page),
     }
-    tell(result, [*summary_lines(outcome), f"see it live: {_called()} serve --demo"], as_json=as_json)
+    shell.tell(result, [*summary_lines(outcome), f"see it live: {_called()} serve --demo"], as_json=as_json)
 
 
 def _called() -> str:

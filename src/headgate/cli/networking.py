@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import shlex
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,8 @@ import click
 from headgate.cli.options import options_of
 from headgate.cli.reporting import report
 from headgate.cli.serving import need_service
-from headgate.cli.shell import cli, json_option, tell
+from headgate.cli.shell import cli, json_option, shown_command, tell
+from headgate.core.settings import Request, setting
 from headgate.errors import TableError
 from headgate.service.settings import ServiceSettings
 
@@ -25,23 +26,36 @@ if TYPE_CHECKING:
     from headgate.network.site import SiteStatus
 
 _PLAN = click.argument("plan", metavar="PLAN", type=click.Path(path_type=Path))
-_SITES = click.option(
-    "--sites",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Lines of JSON: `site`, `address`, `key_file` or `key`; the site of the publisher is `source`.",
-)
 _NAME = click.option("--name", default="headgate", show_default=True, help="The name of the network.")
-_DOCUMENTS = click.option(
-    "--documents",
-    default="default",
-    show_default=True,
-    metavar="TENANT",
-    help="The tenant of the source that documents are published to.",
-)
-
 _PICTURES = (".svg", ".png")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sites(Request):
+    """The sites of a network."""
+
+    sites: str = setting(
+        "lines of JSON: `site`, `address`, `key_file` or `key`; the site of the publisher is `source`",
+        metavar="FILE",
+    )
+
+    def read(self) -> dict[str, Neighbour]:
+        """Read the file."""
+        need_service()
+        from headgate.network.assignment import read_sites
+
+        return read_sites(Path(self.sites))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed(Sites):
+    """The sites that a plan is put on, and what they are told besides."""
+
+    name: str = setting("the name of the network", "headgate")
+    documents: str = setting(
+        "the tenant of the source that documents are published to", "default", metavar="TENANT"
+    )
+    watch: bool = setting("stay, and repair the network when sites fail", False)
 
 
 @cli.command()
@@ -76,38 +90,31 @@ def network() -> None:
 
 @network.command()
 @_PLAN
-@_SITES
-@_NAME
-@_DOCUMENTS
-@click.option("--watch", "watched", is_flag=True, help="Stay, and repair the network when sites fail.")
-def deploy(plan: Path, sites: Path, name: str, documents: str, *, watched: bool) -> None:
+@options_of(Deployed)
+def deploy(asked: Deployed, plan: Path) -> None:
     r"""Put a plan on sites: each is told the views that it holds, and what they are computed from.
 
     \b
     Example:
       headgate network deploy network/ --sites sites.jsonl --watch
     """
-    made, known = _plan(plan), _sites(sites)
+    made, known = _plan(plan), asked.read()
 
     async def run(deployment: Deployment) -> None:
-        await deployment.attach()
         if deployment.deployed:
-            raise TableError(f"the sites hold network {name!r} already: use `headgate network redeploy`")
+            raise TableError(
+                f"the sites hold network {asked.name!r} already: use `headgate network redeploy`"
+            )
         await deployment.deploy()
         click.echo(f"{len(made):,} views are at {len(known) - 1:,} sites", err=True)
-        if watched:
-            await _watch(deployment)
 
-    _run(made, known, name, documents, run)
+    _run(asked, made, known, run)
 
 
 @network.command()
 @_PLAN
-@_SITES
-@_NAME
-@_DOCUMENTS
-@click.option("--watch", "watched", is_flag=True, help="Stay, and repair the network when sites fail.")
-def redeploy(plan: Path, sites: Path, name: str, documents: str, *, watched: bool) -> None:
+@options_of(Deployed)
+def redeploy(asked: Deployed, plan: Path) -> None:
     r"""Go over from the plan that the sites have to another one, while documents come.
 
     No subscriber misses a result or gets one twice. Views stay at their sites.
@@ -116,37 +123,33 @@ def redeploy(plan: Path, sites: Path, name: str, documents: str, *, watched: boo
     Example:
       headgate network redeploy next/ --sites sites.jsonl
     """
-    made, known = _plan(plan), _sites(sites)
+    made, known = _plan(plan), asked.read()
 
     async def run(deployment: Deployment) -> None:
-        await deployment.attach()
         await deployment.redeploy(made)
         click.echo(f"{len(made):,} views are fed as {plan} says", err=True)
-        if watched:
-            await _watch(deployment)
 
-    _run(made, known, name, documents, run)
+    _run(asked, made, known, run)
 
 
 @network.command()
 @_PLAN
 @click.argument("leaving", metavar="SITE")
-@_SITES
-@_NAME
-@_DOCUMENTS
-def drain(plan: Path, leaving: str, sites: Path, name: str, documents: str) -> None:
+@options_of(Deployed, without=("watch",))
+def drain(asked: Deployed, plan: Path, leaving: str) -> None:
     r"""Have a site hold nothing, so that it can be stopped; those that it fed are fed in another way.
 
     \b
     Example:
       headgate network drain network/ paris --sites sites.jsonl
     """
-    made, known = _plan(plan), _sites(sites)
+    made, known = _plan(plan), asked.read()
     if leaving not in known:
-        raise TableError(f"there is no site {leaving!r} in {sites}: it has {', '.join(list(known)[:5])}")
+        raise TableError(
+            f"there is no site {leaving!r} in {asked.sites}: it has {', '.join(list(known)[:5])}"
+        )
 
     async def run(deployment: Deployment) -> None:
-        await deployment.attach()
         done = await deployment.drain(leaving)
         click.echo(
             f"site {leaving!r} holds nothing: {len(done.moved):,} views are fed in another way, "
@@ -154,40 +157,31 @@ def drain(plan: Path, leaving: str, sites: Path, name: str, documents: str) -> N
             err=True,
         )
 
-    _run(made, known, name, documents, run)
+    _run(asked, made, known, run)
 
 
 @network.command()
-@_SITES
+@options_of(Sites)
 @json_option
-def status(sites: Path, *, as_json: bool) -> None:
+def status(asked: Sites, *, as_json: bool) -> None:
     r"""Show how sites fare: their views, how far these have come, their links.
 
     \b
     Example:
       headgate network status --sites sites.jsonl
     """
-    known = _sites(sites)
-
-    async def run() -> dict[str, SiteStatus | None]:
-        from headgate.network.deployment import look_at
-
-        return await look_at(known)
-
     import asyncio
 
-    found = asyncio.run(run())
-    if as_json:
-        import msgspec
+    known = asked.read()
+    from headgate.network.deployment import look_at
 
-        click.echo(json.dumps(msgspec.to_builtins(found)))
-        return
-    last = max((each.documents for each in found.values() if each is not None), default=0)
-    click.echo(
-        f"{'site':<20} {'views':>6} {'levels':>7} {'behind':>7} {'links':>9} {'MB':>5} {'CPU s':>7}  state"
-    )
-    for name, each in found.items():
-        click.echo(_line(name, each, last))
+    statuses = asyncio.run(look_at(known))
+    last = max((each.documents for each in statuses.values() if each is not None), default=0)
+    head = f"{'site':<20} {'views':>6} {'levels':>7} {'behind':>7} {'links':>9} {'MB':>5} {'CPU s':>7}  state"
+    lines = [head, *(_line(name, each, last) for name, each in statuses.items())]
+    import msgspec
+
+    tell(msgspec.to_builtins(statuses), lines, as_json=as_json)
 
 
 def _line(name: str, status: SiteStatus | None, last: int) -> str:
@@ -205,48 +199,40 @@ def _line(name: str, status: SiteStatus | None, last: int) -> str:
 
 
 @network.command()
-@_SITES
+@options_of(Sites)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def stop(sites: Path, *, yes: bool) -> None:
+def stop(asked: Sites, *, yes: bool) -> None:
     r"""Have all sites hold nothing; results that they have kept stay until they are too old.
 
     \b
     Example:
       headgate network stop --sites sites.jsonl --yes
     """
-    known = _sites(sites)
+    known = asked.read()
     if not yes:
         click.confirm(f"{len(known):,} sites will hold no views any more. Go on?", abort=True, err=True)
 
-    async def run() -> int:
-        from headgate.network.deployment import clear_all
-
-        return await clear_all(known)
-
     import asyncio
 
-    click.echo(f"{asyncio.run(run()):,} sites hold nothing", err=True)
+    from headgate.network.deployment import clear_all
+
+    click.echo(f"{asyncio.run(clear_all(known)):,} sites hold nothing", err=True)
+
+
+@dataclass(frozen=True)
+class Local(Request):
+    """Where a network runs, and on how many sites."""
+
+    directory: str = setting("what the sites keep, and the file of sites, `sites.jsonl`", metavar="DIRECTORY")
+    sites: int | None = setting("how many", least=1, shown="those of the plan")
+    port: int = setting("the port of the source; 0 takes a free one", 8080)
 
 
 @network.command()
 @_PLAN
-@click.option(
-    "--directory",
-    required=True,
-    metavar="DIRECTORY",
-    type=click.Path(path_type=Path),
-    help="What the sites keep, and the file of sites, `sites.jsonl`.",
-)
-@click.option(
-    "--sites",
-    "count",
-    metavar="N",
-    type=click.IntRange(1),
-    help="How many.  [default: those of the plan]",
-)
+@options_of(Local)
 @_NAME
-@click.option("--port", default=8080, show_default=True, help="The port of the source; 0 takes a free one.")
-def local(plan: Path, directory: Path, count: int | None, name: str, port: int) -> None:
+def local(asked: Local, plan: Path, name: str) -> None:
     r"""Run a whole network on this machine, to try it out: a process for each site, from one that is loaded.
 
     It runs until Ctrl-C, and repairs itself when a site is killed. With --sites the views are spread over so
@@ -256,20 +242,19 @@ def local(plan: Path, directory: Path, count: int | None, name: str, port: int) 
     Example:
       headgate network local network/ --directory try/ --sites 20
     """
-    need_service()
+    directory, count = Path(asked.directory), asked.sites
     made = _plan(plan)
     names = sorted({view.site for view in made.placed()})
     if count is not None:
-        spread = {each: f"site{place % count:03}" for place, each in enumerate(names)}
+        spread = {each: f"site{number % count:03}" for number, each in enumerate(names)}
         made.rename_sites(spread)
         names = sorted(set(spread.values()))
-    from headgate.network.assignment import SOURCE
+    from headgate.network.assignment import SOURCE, write_sites
     from headgate.network.local import LocalSites
-    from headgate.network.sites_file import write_sites
 
     with LocalSites(directory, many=len(names)) as running:
         click.echo(f"starting {len(names) + 1:,} sites", err=True)
-        source = running.start(SOURCE, port)
+        source = running.start(SOURCE, asked.port)
         for each in names:
             running.start(each)
         write_sites(directory / "sites.jsonl", running.neighbours())
@@ -283,26 +268,27 @@ def local(plan: Path, directory: Path, count: int | None, name: str, port: int) 
             click.echo(
                 f"See how it fares: headgate network status --sites {directory / 'sites.jsonl'}", err=True
             )
-            await _watch(deployment)
 
         (directory / "publisher.key").touch(0o600)
         (directory / "publisher.key").write_text(source.publisher.key or "")
-        _run(made, running.neighbours(), name, "default", run)
+        told = Deployed(sites="", name=name, watch=True)
+        _run(told, made, running.neighbours(), run, attach=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportNetwork(Sites):
+    """What is drawn of a network."""
+
+    output: str = setting("a page (.html), or the charts alone (.svg, .png)", metavar="FILE")
+    document: int | None = setting(
+        "the document whose way is drawn", least=1, shown="the last that all views have"
+    )
 
 
 @report.command(name="network")
-@_SITES
-@click.option(
-    "--output", required=True, metavar="FILE", help="A page (.html), or the charts alone (.svg, .png)."
-)
-@click.option(
-    "--document",
-    metavar="N",
-    type=click.IntRange(1),
-    help="The document whose way is drawn.  [default: the last that all views have]",
-)
+@options_of(ReportNetwork)
 @json_option
-def report_network(sites: Path, output: str, document: int | None, *, as_json: bool) -> None:
+def report_network(asked: ReportNetwork, *, as_json: bool) -> None:
     r"""Draw a network that runs: who feeds whom, levels, who is behind, the way of one document.
 
     \b
@@ -314,43 +300,40 @@ def report_network(sites: Path, output: str, document: int | None, *, as_json: b
 
     from headgate.report.pages import check_output
 
+    output = asked.output
     check_output(Path(output))
-    known = _sites(sites)
+    known = asked.read()
     from headgate.network.picture import picture_of
     from headgate.report.network_page import sentence, write_report
 
-    found = asyncio.run(picture_of(known, document))
-    given = ["headgate", "report", "network", "--sites", str(sites), "--output", output]
-    if document is not None:
-        given += ["--document", str(document)]
-    write_report(found, Path(output), title=f"The network {found.name}", command=shlex.join(given))
+    picture = asyncio.run(picture_of(known, asked.document))
+    command = shown_command(sys.argv[1:])
+    write_report(picture, Path(output), title=f"The network {picture.name}", command=command)
     tell(
-        {"sites": len(found.sites), "documents": found.documents, "output": output},
-        [sentence(found), f"drawn in {output}"],
+        {"sites": len(picture.sites), "documents": picture.documents, "output": output},
+        [sentence(picture), f"drawn in {output}"],
         as_json=as_json,
     )
 
 
+@dataclass(frozen=True)
+class Simulate(Request):
+    """What is simulated besides a plan."""
+
+    links: str | None = setting(
+        "JSON: `cities`, their `delay` and `speed`, `sites` with cities",
+        metavar="FILE",
+        shown="nine cities",
+    )
+    sites: int | None = setting("how many", least=1, shown="the plan's")
+    documents: int = setting("how many", 100, least=1)
+    interval: float = setting("between documents", 10.0, metavar="SECONDS", least=0)
+    output: str | None = setting("a picture: .svg or .png", metavar="FILE")
+
+
 @network.command()
 @_PLAN
-@click.option(
-    "--links",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="JSON: `cities`, their `delay` and `speed`, `sites` with cities.  [default: nine cities]",
-)
-@click.option(
-    "--sites", "count", metavar="N", type=click.IntRange(1), help="How many.  [default: the plan's]"
-)
-@click.option("--documents", default=100, show_default=True, metavar="N", type=click.IntRange(1))
-@click.option(
-    "--interval",
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    type=click.FloatRange(0.0),
-    help="Between documents.",
-)
+@options_of(Simulate)
 @click.option(
     "--slower",
     default=1.0,
@@ -359,19 +342,8 @@ def report_network(sites: Path, output: str, document: int | None, *, as_json: b
     type=click.FloatRange(0.0, min_open=True),
     help="What work costs, times what was measured.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="A picture: .svg or .png.")
 @json_option
-def simulate(
-    plan: Path,
-    links: Path | None,
-    count: int | None,
-    documents: int,
-    interval: float,
-    slower: float,
-    output: Path | None,
-    *,
-    as_json: bool,
-) -> None:
+def simulate(asked: Simulate, plan: Path, slower: float, *, as_json: bool) -> None:
     r"""Tell how long results would take in a network of sites, before and after latency was lowered.
 
     Nothing runs but a simulation. Views give what they gave for the sample of the plan, on average.
@@ -380,39 +352,37 @@ def simulate(
     Example:
       headgate network simulate network/ --sites 300 --documents 1000 --output latency.svg
     """
+    output = None if asked.output is None else Path(asked.output)
+    links = None if asked.links is None else Path(asked.links)
     if output is not None and output.suffix not in _PICTURES:
         raise TableError(f"{output} is no picture: let it end in {' or '.join(_PICTURES)}")
-    from headgate.network.simulation.saved import simulate_plan
+    from headgate.network.simulation.figures import simulate_plan
 
-    runs = simulate_plan(plan, links, count, documents, interval, slower)
+    runs = simulate_plan(plan, links, asked.sites, asked.documents, asked.interval, slower)
     if output is not None:
         from headgate.report.deliveries import Delivered, write_charts
 
         write_charts(
-            f"{plan}, simulated: {documents:,} documents",
+            f"{plan}, simulated: {asked.documents:,} documents",
             [
                 Delivered(str(plan), lowered, each.per_level, each.latency, each.delivery)
                 for lowered, each in zip((False, True), runs, strict=True)
             ],
             output,
         )
-    if as_json:
-        names = ("before", "after")
-        told = {
-            name: {
-                "per_level": each.per_level.tolist(),
-                "latency": each.latency._asdict(),
-                "delivery": each.delivery._asdict(),
-                "results": each.results,
-                "messages": each.messages,
-                "busiest": each.busiest,
-            }
-            for name, each in zip(names, runs, strict=True)
+    told = {
+        name: {
+            "per_level": each.per_level.tolist(),
+            "latency": each.latency._asdict(),
+            "delivery": each.delivery._asdict(),
+            "results": each.results,
+            "messages": each.messages,
+            "busiest": each.busiest,
         }
-        click.echo(json.dumps(told))
-        return
-    click.echo(f"{'':<34} {'before':>12} {'after':>12}")
+        for name, each in zip(("before", "after"), runs, strict=True)
+    }
     rows = {
+        "": list(told),
         "levels": [f"{len(each.per_level):,}" for each in runs],
         "latency of a view, mean": [_seconds(each.latency.mean) for each in runs],
         "latency of a view, least": [_seconds(each.latency.least) for each in runs],
@@ -422,8 +392,8 @@ def simulate(
         "messages": [f"{each.messages:,}" for each in runs],
         "the busiest site works": [f"{each.busiest:.1%}" for each in runs],
     }
-    for name, (before, after) in rows.items():
-        click.echo(f"{name:<34} {before:>12} {after:>12}")
+    lines = [f"{name:<34} {before:>12} {after:>12}" for name, (before, after) in rows.items()]
+    tell(told, lines, as_json=as_json)
 
 
 def _seconds(value: float) -> str:
@@ -437,34 +407,27 @@ def _plan(path: Path) -> Dissemination:
     return Dissemination.open(path)
 
 
-def _sites(path: Path) -> dict[str, Neighbour]:
-    need_service()
-    from headgate.network.sites_file import read_sites
-
-    return read_sites(path)
-
-
-async def _watch(deployment: Deployment) -> None:
-    from headgate.network.watch import watch
-
-    await watch(deployment, lambda line: click.echo(line, err=True))
-
-
 def _run(
+    asked: Deployed,
     plan: Dissemination,
     sites: dict[str, Neighbour],
-    name: str,
-    documents: str,
     run: Callable[[Deployment], Awaitable[Any]],
+    *,
+    attach: bool = True,
 ) -> None:
     import asyncio
 
+    from headgate.network.assignment import Kind
     from headgate.network.deployment import Deployment
-    from headgate.network.placement import Kind
+    from headgate.network.watch import watch
 
     async def whole() -> None:
-        kind = Kind(name, documents, plan.carries, names=plan.names)
+        kind = Kind(asked.name, asked.documents, plan.carries, names=plan.names)
         async with Deployment(kind, plan, sites) as deployment:
+            if attach:
+                await deployment.attach()
             await run(deployment)
+            if asked.watch:
+                await watch(deployment, lambda line: click.echo(line, err=True))
 
     asyncio.run(whole())

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from headgate.core.likeliest import likeliest
+from headgate.core.arguments import likeliest
 from headgate.core.settings import (
     AUTO,
-    Kind,
+    SettingKind,
     plain,
     read_seconds,
     read_share,
-    setting_of,
     settings_of,
     unmet,
     write_seconds,
@@ -100,16 +98,16 @@ class _Written(click.ParamType[float]):
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        time = setting.kind is Kind.SECONDS
+        time = setting.kind is SettingKind.SECONDS
         self.name = "time" if time else "share"
         self._read = read_seconds if time else read_share
         self._right = "write 30, 90s, 10m, 2h or 1d" if time else "write 0.1 or 10%"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = self._read(str(value))
-        if found is None or (self._setting.most is not None and found > self._setting.most):
+        number = self._read(str(value))
+        if number is None or (self._setting.most is not None and number > self._setting.most):
             self.fail(f"{value!r} is not a {self.name}: {self._right}", param, ctx)
-        return found
+        return number
 
 
 class _Count(click.IntRange):
@@ -130,14 +128,14 @@ def _type(setting: Setting) -> Any:
         return Named(setting.listed)
     if setting.listed:
         return Choice(setting.listed)
-    if setting.kind in {Kind.SECONDS, Kind.SHARE}:
+    if setting.kind in {SettingKind.SECONDS, SettingKind.SHARE}:
         return _Written(setting)
-    if setting.kind is Kind.COUNT:
+    if setting.kind is SettingKind.COUNT:
         return _Count(_whole(setting.least), _whole(setting.most))
     bounded = setting.least is not None or setting.most is not None
-    if setting.kind in {Kind.WHOLE, Kind.PAIR}:
+    if setting.kind in {SettingKind.WHOLE, SettingKind.PAIR}:
         return click.IntRange(_whole(setting.least), _whole(setting.most)) if bounded else int
-    if setting.kind is Kind.NUMBER:
+    if setting.kind is SettingKind.NUMBER:
         return click.FloatRange(setting.least, setting.most) if bounded else float
     return str
 
@@ -147,32 +145,32 @@ def _whole(bound: float | None) -> int | None:
 
 
 _METAVARS = {
-    Kind.INPUT: "TABLE",
-    Kind.OUTPUT: "TABLE",
-    Kind.INPUTS: "FILE",
-    Kind.WHOLE: "N",
-    Kind.NUMBER: "NUMBER",
-    Kind.SECONDS: "TIME",
-    Kind.SHARE: "PART",
-    Kind.NUMBERS: "NAME=NUMBER",
-    Kind.TEXTS: "NAME=VALUE",
-    Kind.PAIR: "LEAST MOST",
+    SettingKind.INPUT: "TABLE",
+    SettingKind.OUTPUT: "TABLE",
+    SettingKind.INPUTS: "FILE",
+    SettingKind.WHOLE: "N",
+    SettingKind.NUMBER: "NUMBER",
+    SettingKind.SECONDS: "TIME",
+    SettingKind.SHARE: "PART",
+    SettingKind.NUMBERS: "NAME=NUMBER",
+    SettingKind.TEXTS: "NAME=VALUE",
+    SettingKind.PAIR: "LEAST MOST",
 }
-REPEATED = (Kind.INPUTS, Kind.NUMBERS, Kind.TEXTS)
+REPEATED = (SettingKind.INPUTS, SettingKind.NUMBERS, SettingKind.TEXTS)
 
 
 def metavar(setting: Setting) -> str | None:
     """Say what follows the option; None for a flag, and for click's own list of choices."""
     return (
         None
-        if setting.listed or setting.kind is Kind.FLAG
+        if setting.listed or setting.kind is SettingKind.FLAG
         else setting.metavar or _METAVARS.get(setting.kind)
     )
 
 
 def flag_of(setting: Setting) -> str:
     """Return the option that says another than the default."""
-    changed = setting.kind is Kind.FLAG and setting.default is True
+    changed = setting.kind is SettingKind.FLAG and setting.default is True
     return f"--no-{setting.flag.removeprefix('--')}" if changed else setting.flag
 
 
@@ -180,7 +178,7 @@ def option(setting: Setting) -> Callable[[Decorated], Decorated]:
     """Make the option of a setting."""
     more: dict[str, Any] = {"required": setting.required}
     names = [setting.flag, setting.name]
-    if setting.kind is Kind.FLAG:
+    if setting.kind is SettingKind.FLAG:
         more |= {"default": setting.default}
         if setting.default is False:
             more["is_flag"] = True
@@ -192,9 +190,9 @@ def option(setting: Setting) -> Callable[[Decorated], Decorated]:
             more["multiple"] = True
         elif setting.default is not None:
             more |= {"default": setting.default, "show_default": not setting.shown}
-            if setting.kind is Kind.SECONDS:
+            if setting.kind is SettingKind.SECONDS:
                 more["show_default"] = write_seconds(setting.default)
-        if setting.kind is Kind.PAIR:
+        if setting.kind is SettingKind.PAIR:
             more["nargs"] = 2
     return click.option(*names, help=help_of(setting), cls=_Option, setting=setting, **more)
 
@@ -214,12 +212,6 @@ def help_of(setting: Setting) -> str:
         words += "; may be repeated"
     default = f"  [default: {plain(setting.shown)}]" if setting.shown else ""
     return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('…') else '.'}{default}"
-
-
-def option_of(made: type[Any], name: str, called: str = "", **other: Any) -> Callable[[Decorated], Decorated]:
-    """Make an option like that of one setting for a command that takes it alone, perhaps by another name."""
-    like = replace(setting_of(made, name), **other)
-    return option(replace(like, name=called, option=like.flag) if called else like)
 
 
 def options_of(
@@ -253,21 +245,23 @@ def check_needs(settings: Iterable[Setting], request: object) -> None:
 
 def read_given(setting: Setting, value: Any) -> Any:
     """Read pairs such as NAME=VALUE; other values are as they are."""
-    if setting.kind not in {Kind.NUMBERS, Kind.TEXTS}:
+    if setting.kind not in {SettingKind.NUMBERS, SettingKind.TEXTS}:
         return value
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for entry in value:
         # A name may have the sign in it only where the value, a number, has none.
-        name, sign, text = entry.rpartition("=") if setting.kind is Kind.NUMBERS else entry.partition("=")
+        name, sign, text = (
+            entry.rpartition("=") if setting.kind is SettingKind.NUMBERS else entry.partition("=")
+        )
         read: Any = text.strip()
-        if setting.kind is Kind.NUMBERS:
+        if setting.kind is SettingKind.NUMBERS:
             try:
                 read = float(text)
             except ValueError:
                 sign = ""
         if not sign or not name.strip():
             raise click.UsageError(f"{setting.flag} {entry}: write {metavar(setting)}")
-        if setting.kind is Kind.NUMBERS and name.strip() in found:
+        if setting.kind is SettingKind.NUMBERS and name.strip() in values:
             raise click.UsageError(f"{setting.flag} {entry}: is given twice")
-        found[name.strip()] = read
-    return found or setting.default
+        values[name.strip()] = read
+    return values or setting.default

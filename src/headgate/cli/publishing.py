@@ -1,36 +1,195 @@
-"""Commands that talk to a service: publish events, listen to them, look after subscriptions there."""
+"""Commands that talk to a service, and those about subscriptions there and in files of statistics."""
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option
-from headgate.cli.subscriptions import subscriptions
+from headgate.core.settings import Request, setting
+from headgate.core.subscription import SQL
 from headgate.errors import TableError
+from headgate.report.words import many
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    import pyarrow as pa
 
     from headgate.client.client import Client
+    from headgate.runtime.statistics import Kept
+
+
+KINDS = ("never", "every", "costly", "exceeded")
+SORTS = ("work", "matches", "candidates", "failed", "exceeded", "last", "id")
+SHOWN = 10
+"""Subscriptions of a list, unless more are asked for."""
+_TITLES = {
+    "never": "never matched",
+    "every": "matched every event",
+    "costly": "cost most",
+    "exceeded": "too much for some events",
+}
+_COLUMNS = ("matches", "share", "last_match", "last_event", "candidates", "failed", "work", "exceeded")
+_WIDE = 60
+"""Characters of a filter in a table."""
+
+
+@cli.group(name="subscriptions")
+def subscriptions() -> None:
+    """Look at subscriptions: which never match, which always do, which cost most."""
+
+
+@dataclass(frozen=True)
+class Stats(Request):
+    """Which statistics are shown, and how."""
+
+    snapshot: str | None = setting("what compile wrote: shows filters", metavar="DIRECTORY")
+    only: str | None = setting("those of one list only", listed=KINDS)
+    sort: str | None = setting("what comes first; work by default, the most first", listed=SORTS)
+    top: int | None = setting(f"how many; in a table {SHOWN} by default", least=1)
+    format: str = setting("how it is printed", "table", listed=("table", "json", "csv"))
+
+
+@subscriptions.command()
+@click.argument("path", metavar="FILE")
+@options_of(Stats)
+def stats(asked: Stats, path: str) -> None:
+    r"""Show statistics of subscriptions that match --stats has written.
+
+    Without --only and --sort a table lists those that never matched, that matched every event, that cost
+    most, and that were too much for some events. Candidates are events for which a filter had to be checked,
+    failed those of them that did not match; work is what checking took, in words of the index, letters of
+    texts and steps of joins. These three are estimated from some of the events.
+
+    \b
+    Examples:
+      headgate subscriptions stats statistics.parquet
+      headgate subscriptions stats statistics.parquet --snapshot snapshot/ --only never --top 100
+      headgate subscriptions stats statistics.parquet --sort failed --format csv
+      headgate subscriptions stats statistics.parquet --only costly --top 5 --format json
+    """
+    from headgate.runtime.statistics import listed, read_statistics
+
+    only, top = asked.only, asked.top
+    kept = read_statistics(Path(path))
+    filters = None
+    if asked.snapshot is not None:
+        from headgate.core.versions.stores import located
+        from headgate.runtime.engines import Runtime
+
+        engines = Runtime.open(located(asked.snapshot))
+        here = [identity.as_py() in engines for identity in kept.table["subscription_id"]]
+        kept = kept._replace(table=kept.table.filter(here))
+        filters = engines.filter
+    if asked.format == "table" and only is None and asked.sort is None:
+        _show_all(kept, top or SHOWN, filters)
+        return
+    table = listed(kept.table, asked.sort or "work", only)
+    count = table.num_rows
+    if asked.format == "table":
+        click.echo(f"{many(count, 'subscription')}{'' if only is None else f' {_TITLES[only]}'}")
+        _show(table.slice(0, top or SHOWN), filters)
+        return
+    rows = _rows(table if top is None else table.slice(0, top), filters)
+    if asked.format == "csv":
+        writer = csv.DictWriter(sys.stdout, _names(filters), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return
+    about = {"events": kept.events, "since": _moment(kept.since), "until": _moment(kept.until)}
+    about |= {"subscriptions": kept.table.num_rows, "found": count}
+    click.echo(json.dumps({**about, "rows": rows}, ensure_ascii=False))
+
+
+def _show_all(kept: Kept, top: int, filters: Any) -> None:
+    from headgate.runtime.statistics import listed
+
+    parts = {kind: listed(kept.table, "work", kind) for kind in KINDS}
+    counts = {kind: found.num_rows for kind, found in parts.items()}
+    click.echo(
+        f"{many(kept.table.num_rows, 'subscription')}, {many(kept.events, 'event')} from "
+        f"{_moment(kept.since)} to {_moment(kept.until)}"
+    )
+    click.echo(
+        f"{counts['never']:,} never matched, {counts['every']:,} matched every event, "
+        f"{counts['exceeded']:,} were too much for some events"
+    )
+    for kind, found in parts.items():
+        if found.num_rows:
+            some = found.slice(0, top)
+            more = f", {some.num_rows} of {found.num_rows:,}" if found.num_rows > some.num_rows else ""
+            click.echo(f"\n{_TITLES[kind]}{more}")
+            _show(some, filters)
+
+
+def _show(table: pa.Table, filters: Any) -> None:
+    """Print rows in columns."""
+    rows = [_names(filters)]
+    rows += [[_cell(name, row[name]) for name in rows[0]] for row in _rows(table, filters)]
+    rows[0] = [name.replace("subscription_id", "subscription").replace("_", " ") for name in rows[0]]
+    left = {0, *([len(rows[0]) - 1] if filters is not None else [])}
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        click.echo(f"  {'  '.join(cells).rstrip()}")
+
+
+def _names(filters: Any) -> list[str]:
+    return ["subscription_id", *_COLUMNS, *([] if filters is None else ["filter"])]
+
+
+def _rows(table: pa.Table, filters: Any) -> list[dict[str, Any]]:
+    """Return rows as Python values, with the texts of filters if they are known."""
+    rows = table.select(["subscription_id", *_COLUMNS]).to_pylist()
+    for row in rows:
+        if row["last_match"] is not None:
+            row["last_match"] = _moment(row["last_match"].timestamp())
+        if row["share"] is not None:
+            row["share"] = round(row["share"], 6)
+        if filters is not None:
+            row["filter"] = filters(row["subscription_id"])
+    return rows
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return "" if name == "filter" else "-"
+    if name == "share":
+        return f"{value:.2%}"
+    if name == "filter":
+        text = " ".join(value.split())
+        return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
+    return f"{value:,}" if isinstance(value, int) and name != "subscription_id" else str(value)
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 _AT_ONCE = 500
 """Lines that are published together."""
 
 
-def _service(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what says where a service is."""
-    address = click.option(
-        "--url",
-        metavar="ADDRESS",
-        envvar="HEADGATE_URL",
-        help="Where the service is.  [default: http://127.0.0.1:8080]",
-    )
-    # A key in the arguments would be seen by others on the machine.
-    return address(command)
+# Only the address: a key in the arguments would be seen by others on the machine.
+_service = click.option(
+    "--url",
+    metavar="ADDRESS",
+    envvar="HEADGATE_URL",
+    help="Where the service is.  [default: http://127.0.0.1:8080]",
+)
 
 
 def _client(url: str | None) -> Client:
@@ -56,15 +215,14 @@ def publish(files: tuple[str, ...], url: str | None, *, matches: bool, partial: 
       headgate publish events.jsonl --matches --url https://headgate.example
     """
     accepted = refused = matched = 0
+    lines = _lines(files)
     with _client(url) as client:
-        for lines in _hundreds(_lines(files)):
-            found = client.publish(lines, matches=matches, partial=partial)
-            accepted, refused, matched = (
-                accepted + found.accepted,
-                refused + found.refused,
-                matched + found.matched,
-            )
-            for each in found.events:
+        while some := list(islice(lines, _AT_ONCE)):
+            answer = client.publish(some, matches=matches, partial=partial)
+            accepted += answer.accepted
+            refused += answer.refused
+            matched += answer.matched
+            for each in answer.events:
                 if each.refused is not None:
                     click.echo(f"refused: event {each.id!r}: {each.refused}", err=True)
                 elif matches and not as_json:
@@ -94,17 +252,6 @@ def _object(line: bytes, name: str, number: int) -> dict[str, Any]:
         return read_object(line)
     except EventError as error:
         raise TableError(f"{'standard input' if name == '-' else name}, line {number}: {error}") from None
-
-
-def _hundreds(lines: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    some: list[dict[str, Any]] = []
-    for line in lines:
-        some.append(line)
-        if len(some) == _AT_ONCE:
-            yield some
-            some = []
-    if some:
-        yield some
 
 
 @cli.command()
@@ -137,34 +284,31 @@ def listen(
                 return
 
 
+@dataclass(frozen=True)
+class Added(Request):
+    """What is said of a subscription besides its filter."""
+
+    dialect: str = setting("the language of the filter", SQL)
+    consumer: str | None = setting("who gets its events", shown="default")
+    score: float | None = setting("what it is ranked by")
+    node: str | None = setting("the node of the graph where it hangs")
+
+
 @subscriptions.command("add")
 @click.argument("identity", metavar="ID")
 @click.argument("text", metavar="FILTER")
 @_service
-@click.option("--dialect", default="sql", show_default=True, help="The language of the filter.")
-@click.option("--consumer", help="Who gets its events.  [default: default]")
-@click.option("--score", type=float, help="What it is ranked by.")
-@click.option("--node", help="The node of the graph where it hangs.")
-def add_subscription(
-    identity: str,
-    text: str,
-    url: str | None,
-    dialect: str,
-    consumer: str | None,
-    score: float | None,
-    node: str | None,
-) -> None:
+@options_of(Added)
+def add_subscription(asked: Added, identity: str, text: str, url: str | None) -> None:
     r"""Have a subscription at a service; one of the same id is replaced.
 
     \b
     Example:
       headgate subscriptions add cheap "price < 10 AND topic = 'sport'" --consumer alerts
     """
-    given: dict[str, Any] = {"dialect": dialect, "consumer": consumer, "score": score, "node": node}
+    fields = {name: value for name, value in vars(asked).items() if value is not None}
     with _client(url) as client:
-        client.subscribe(
-            identity, text, **{name: value for name, value in given.items() if value is not None}
-        )
+        client.subscribe(identity, text, **fields)
 
 
 @subscriptions.command("remove")
@@ -207,9 +351,9 @@ def import_subscriptions(file: Any, url: str | None) -> None:
       headgate subscriptions import subs.jsonl
     """
     with _client(url) as client:
-        found = client.import_subscriptions(line.rstrip(b"\r\n") for line in file if line.strip())
-    for each in found.errors:
+        answer = client.import_subscriptions(line.rstrip(b"\r\n") for line in file if line.strip())
+    for each in answer.errors:
         click.echo(f"refused: line {each.get('line')}, {each.get('id')!r}: {each.get('reason')}", err=True)
-    click.echo(f"{found.accepted:,} subscriptions, {found.refused:,} refused", err=True)
-    if found.refused:
+    click.echo(f"{answer.accepted:,} subscriptions, {answer.refused:,} refused", err=True)
+    if answer.refused:
         sys.exit(3)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import (
-    format_option,
-    item_option,
-    read_document,
-    read_row,
-    refuse_options,
-    source_option,
-)
-from headgate.cli.shell import cli, json_option, quiet_option, tell
+from headgate.cli.documents import OneEvent, read_document, read_row, refuse_options
+from headgate.cli.options import options_of
+from headgate.cli.shell import cli, json_option, quiet_option, shown_command, tell
+from headgate.core.settings import setting
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -30,32 +25,23 @@ def report() -> None:
     """Draw a graph, or a dissemination network."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportGraph(OneEvent):
+    """What is drawn of a graph."""
+
+    snapshot: str = setting("a snapshot of a graph", metavar="DIRECTORY")
+    output: str = setting("a page (.html), or the picture alone (.svg, .png)", metavar="FILE")
+    event: str | None = setting(
+        "the event to follow: JSON with its source, a file with such, - for standard input; or a document",
+        metavar="JSON",
+    )
+
+
 @report.command(name="graph")
-@click.option("--snapshot", required=True, metavar="DIRECTORY", help="A snapshot of a graph.")
-@click.option(
-    "--output", required=True, metavar="FILE", help="A page (.html), or the picture alone (.svg, .png)."
-)
-@click.option(
-    "--event",
-    metavar="JSON",
-    help="The event to follow: JSON with its source, a file with such, - for standard input; or a document.",
-)
-@format_option
-@source_option
-@item_option
+@options_of(ReportGraph)
 @quiet_option
 @json_option
-def report_graph(
-    snapshot: str,
-    output: str,
-    event: str | None,
-    form: str | None,
-    source: str | None,
-    item: int | None,
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def report_graph(asked: ReportGraph, *, quiet: bool, as_json: bool) -> None:
     r"""Draw a graph, and the path of an event through it.
 
     \b
@@ -65,38 +51,37 @@ def report_graph(
       headgate report graph --snapshot rdf/ --output path.svg --event news.ttl --source pub-1
     """
     from headgate.contents.registry import DEFAULT, content_at, kind_of
-    from headgate.core.versions.locating import located
+    from headgate.core.versions.stores import located
     from headgate.report.pages import FORMATS
 
-    place = Path(output)
-    if place.suffix not in FORMATS:
+    snapshot, output, event = asked.snapshot, asked.output, asked.event
+    path = Path(output)
+    if path.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
     graph = located(snapshot)
     _check_graph(snapshot, graph)
     content = DEFAULT if event is None else content_at(graph)
     kind = kind_of(content)
     refuse_options(content)
-    given = None
+    shown = None
     if event is not None:
-        given = (
-            kind.shown(read_document(content, event, form, source, item)) if kind.documents else _event(event)
-        )
-    from headgate.core.id_types import fit_id
+        shown = kind.shown(read_document(content, event, asked)) if kind.documents else _event(event)
+    from headgate.core.ids import fit_id
     from headgate.report.graph.page import GraphReport, write
     from headgate.runtime.progress import step
 
     with step("opening the snapshot", quiet=quiet):
         index = _open(graph)
-    if kind.documents and given is not None and source is not None:
-        entry = fit_id(source, numbered=index.base.names.node_ids.numbered)
-        given = replace(given, source=source if entry is None else entry)
+    if kind.documents and shown is not None and asked.source is not None:
+        entry = fit_id(asked.source, numbered=index.base.names.node_ids.numbered)
+        shown = replace(shown, source=asked.source if entry is None else entry)
     with step("drawing", quiet=quiet):
         about = GraphReport.of(
-            f"The graph {Path(snapshot).resolve().name}", index.view, given, _command(snapshot, output, event)
+            f"The graph {Path(snapshot).resolve().name}", index.view, shown, shown_command(sys.argv[1:])
         )
-        write(about, place)
-    found, journey = about.outline, about.journey
-    result: dict[str, object] = {"nodes": found.nodes, "edges": found.edges, "components": found.components}
+        write(about, path)
+    shape, journey = about.outline, about.journey
+    result: dict[str, object] = {"nodes": shape.nodes, "edges": shape.edges, "components": shape.components}
     lines = [about.sentence, f"drawn in {output}"]
     if journey is not None:
         result |= {"reached": int(journey.reached.sum()), "stopped": int(journey.stopped.sum())}
@@ -129,14 +114,12 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
     from headgate.runtime.progress import step
 
     with step("opening the network", quiet=quiet):
-        found = SavedPlan.open(Path(network))
-    command = shlex.join(["headgate", "report", "plan", "--network", network, "--output", output])
+        saved = SavedPlan.open(Path(network))
+    title, command = f"The network {Path(network).resolve().name}", shown_command(sys.argv[1:])
     with step("drawing", quiet=quiet):
-        write_report(
-            found, Path(output), title=f"The network {Path(network).resolve().name}", command=command
-        )
+        write_report(saved, Path(output), title=title, command=command)
     tell(
-        {"views": len(found.ids), "output": output}, [sentence(found), f"drawn in {output}"], as_json=as_json
+        {"views": len(saved.ids), "output": output}, [sentence(saved), f"drawn in {output}"], as_json=as_json
     )
 
 
@@ -148,16 +131,16 @@ def _event(text: str) -> Event:
     return replace(Event.from_row({"id": "", **row}), data=row)
 
 
-def _check_graph(path: str, place: Path) -> None:
+def _check_graph(path: str, folder: Path) -> None:
     """Refuse a snapshot that is not one of a graph in one piece."""
     from headgate.core.rooms import GRAPH, GRAPH_SHARDS
     from headgate.core.snapshot import room_of
 
-    room = room_of(place)
+    room = room_of(folder)
     if room == GRAPH_SHARDS:
-        from headgate.graph.build.sharding import shard_places
+        from headgate.core.snapshot import shard_places
 
-        first = shard_places(place)[0]
+        first = shard_places(folder)[0]
         raise SnapshotError(f"snapshot {path} is a graph in shards: give one of them, such as {first}")
     if room != GRAPH:
         raise SnapshotError(f"snapshot {path} is one of {room!r} and has no graph: give one of a graph")
@@ -168,8 +151,3 @@ def _open(path: Path) -> GraphIndex:
     from headgate.graph.index import GraphIndex
 
     return GraphIndex.open(path, room=room_at(path))
-
-
-def _command(snapshot: str, output: str, event: str | None) -> str:
-    words = ["headgate", "report", "graph", "--snapshot", snapshot, "--output", output]
-    return shlex.join(words if event is None else [*words, "--event", event])

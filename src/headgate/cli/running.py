@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headgate.cli import shell
 from headgate.cli.options import options_of
-from headgate.cli.shell import (
-    STRICT_EXIT,
-    cli,
-    fields_of,
-    prepare,
-    run_job,
-    shown_command,
-    tell,
-    where_options,
-)
 from headgate.pipeline.run.request import Run
 from headgate.stream.settings import StreamSettings
 
@@ -35,9 +26,9 @@ if TYPE_CHECKING:
     from headgate.tables.settings import Where
 
 
-@cli.command()
+@shell.cli.command()
 @options_of(StreamSettings)
-@where_options()
+@shell.where_options()
 def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -> None:
     r"""Match events as they arrive, each match once, even if processes are killed.
 
@@ -61,16 +52,16 @@ def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -
 
     check_request(asked)
     large = why_stream(asked)
-    prepare(where, large)
+    shell.prepare(where, large)
     from headgate.pipeline.run.stream_history import run_told
 
     with stopping() as stop:
 
         def job(spark: Session | None = None) -> StreamResult:
-            return run_told(spark, asked, stop=stop, quiet=quiet, command=shown_command(sys.argv[1:]))
+            return run_told(spark, asked, stop=stop, quiet=quiet, command=shell.shown_command(sys.argv[1:]))
 
-        done = run_job(where, large, job, job, quiet=quiet)
-    dead = done.malformed + done.late + done.duplicate + done.unknown_source + done.left_out
+        done = shell.run_job(where, large, job, job, quiet=quiet)
+    dead = done.dead_letters
     counted = f"{done.events:,} events in {done.batches:,} batches"
     lines = [
         f"matched {counted}: {done.matches:,} matches in {shown(asked.output)}",
@@ -85,7 +76,7 @@ def stream(asked: StreamSettings, where: Where, *, quiet: bool, as_json: bool) -
         lines.append(f"the page about the run is {asked.report}")
     places = {"output": shown(asked.output), "dead_letters": asked.dead, "state": asked.state}
     places |= {"report": asked.report} if asked.report is not None else {}
-    tell({**fields_of(done), **places}, lines, as_json=as_json)
+    shell.tell({**shell.fields_of(done), **places}, lines, as_json=as_json)
 
 
 @contextmanager
@@ -107,11 +98,11 @@ def stopping() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-@cli.command()
+@shell.cli.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @options_of(Run)
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
-@where_options()
+@shell.where_options()
 def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_json: bool) -> None:
     r"""Run a pipeline that a file describes: compile, match, plan and report.
 
@@ -126,7 +117,7 @@ def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_j
       headgate run pipeline.toml --set match.top=20 --set events.table=monday.parquet --fresh
     """
     from headgate.local.small_streams import why_stream
-    from headgate.pipeline.file.problems import PipelineError, read_overrides
+    from headgate.pipeline.file.model import PipelineError, read_overrides
     from headgate.pipeline.file.read import read_pipeline
     from headgate.pipeline.run.plan import steps_of, until
 
@@ -135,48 +126,40 @@ def run(asked: Run, where: Where, file: Path, *, strict: bool, quiet: bool, as_j
         until(steps_of(pipeline), asked.until)
         there = pipeline.spark.master or pipeline.spark.conf
         large = None if pipeline.stream is None else why_stream(pipeline.stream)
-        prepare(where, "the file asks for Spark" if there else large)
+        shell.prepare(where, "the file asks for Spark" if there else large)
         if asked.dry_run:
             _rehearse(pipeline, asked, quiet=quiet, as_json=as_json)
             return
         from headgate.pipeline.run.run import RunOptions, run_pipeline
 
-        said = (asked.fresh, asked.until, where.engine, where.master, where.conf)
-        done = run_pipeline(pipeline, RunOptions(*said, quiet, shown_command(sys.argv[1:]), stopping))
+        options = (asked.fresh, asked.until, where.engine, where.master, where.conf)
+        done = run_pipeline(
+            pipeline, RunOptions(*options, quiet, shell.shown_command(sys.argv[1:]), stopping)
+        )
     except PipelineError as error:
         # All that is wrong, one line each; the last of them as every error is told.
         for line in error.lines:
             click.echo(f"headgate: {line}", err=True)
         sys.exit(error.exit_code)
-    tell(_result(done), _lines(done), as_json=as_json)
+    shell.tell(_result(done), _lines(done), as_json=as_json)
     if strict and done.refused:
-        sys.exit(STRICT_EXIT)
+        sys.exit(shell.STRICT_EXIT)
 
 
 def _rehearse(pipeline: Pipeline, asked: Run, *, quiet: bool, as_json: bool) -> None:
     from headgate.pipeline.dry_run.dry_run import rehearse
 
     rehearsed = rehearse(pipeline, asked.until, fresh=asked.fresh, quiet=quiet)
-    tell(rehearsed.as_json, rehearsed.lines, as_json=as_json)
+    shell.tell(rehearsed.as_json, rehearsed.lines, as_json=as_json)
 
 
 def _result(done: Outcome) -> dict[str, Any]:
-    left_out = {"batches", "events_by_matches", "busiest"}
-    steps = [
-        {
-            "name": each.name,
-            "status": each.status,
-            "seconds": round(each.seconds, 3),
-            **{name: value for name, value in each.result.items() if name not in left_out},
-        }
-        for each in done.steps
-    ]
     return {
         "pipeline": done.pipeline.about.name,
-        "steps": steps,
+        "steps": [each.as_json for each in done.steps],
         "rejected": done.refused,
         "seconds": round(done.seconds, 3),
-        "stream": None if done.streamed is None else fields_of(done.streamed),
+        "stream": None if done.streamed is None else shell.fields_of(done.streamed),
         "report": None if done.page is None else str(done.page),
         "run": str(done.json),
     }
@@ -192,11 +175,10 @@ def _lines(done: Outcome) -> list[str]:
         f"{each.name:<{width}}  {each.status:<7}  {each.seconds:>7.1f} s{told(steps[each.name], each.result)}"
         for each in done.steps
     ]
-    if (found := done.streamed) is not None:
-        dead = found.malformed + found.late + found.duplicate + found.unknown_source + found.left_out
+    if (ended := done.streamed) is not None:
         lines.append(
-            f"stream: {found.events:,} events in {found.batches:,} batches, {found.matches:,} matches, "
-            f"{dead:,} dead letters"
+            f"stream: {ended.events:,} events in {ended.batches:,} batches, {ended.matches:,} matches, "
+            f"{ended.dead_letters:,} dead letters"
         )
     lines.append(f"refused {done.refused:,} rows" if done.refused else "refused none")
     lines.append(f"report: {done.page}" if done.page else f"for machines: {done.json}")

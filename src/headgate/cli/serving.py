@@ -5,28 +5,30 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from headgate.cli.options import options_of
-from headgate.cli.shell import cli, json_option
+from headgate.cli.shell import cli, json_option, tell
 from headgate.console.settings import ServeSettings
 from headgate.errors import MachineError, StorageError
+from headgate.report.words import many
+from headgate.service.settings import QuotaSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-_DATA = click.option(
-    "--data",
-    required=True,
-    metavar="DIRECTORY",
-    type=click.Path(path_type=Path),
-    help="What `serve` was given.",
-)
+    from headgate.service.security.keys import Keys
+
+_directory = partial(click.option, required=True, metavar="DIRECTORY", type=click.Path(path_type=Path))
+_tenant = partial(click.option, "--tenant", default="default", show_default=True)
+_DATA = _directory("--data", help="What `serve` was given.")
 _YOUNG = 10_000
 """Objects made and not let go of after which the young ones among them are looked through."""
 _DEMO_BYTES = 256 << 20
@@ -72,8 +74,8 @@ def serve(asked: ServeSettings) -> None:
         return
     # Python's own end, and not the signal's, so that the directory is removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with TemporaryDirectory(prefix="headgate-demo-") as place:
-        _serve(replace(asked, data=place, retention_bytes=min(asked.retention_bytes, _DEMO_BYTES)))
+    with TemporaryDirectory(prefix="headgate-demo-") as folder:
+        _serve(replace(asked, data=folder, retention_bytes=min(asked.retention_bytes, _DEMO_BYTES)))
 
 
 def _serve(asked: ServeSettings) -> None:
@@ -82,7 +84,7 @@ def _serve(asked: ServeSettings) -> None:
 
     sites, tour = None, None
     if asked.network is not None:
-        from headgate.network.sites_file import read_sites
+        from headgate.network.assignment import read_sites
 
         sites = read_sites(Path(asked.network))
     if asked.demo:
@@ -117,7 +119,7 @@ def key() -> None:
 
 @key.command("add")
 @_DATA
-@click.option("--tenant", default="default", show_default=True, help="Whose key it is.")
+@_tenant(help="Whose key it is.")
 @click.option(
     "--scope",
     "scopes",
@@ -134,18 +136,15 @@ def add_key(data: Path, tenant: str, scopes: tuple[str, ...], note: str) -> None
     Example:
       headgate service key add --data data/ --tenant shop --scope publish --note "web shop"
     """
-
-    def made(keys: Any) -> None:
-        _, text = keys.add(tenant, scopes, note=note)
-        click.echo(text)
-
     # The first key may be made before the service runs.
-    _with_keys(data, made, make=True)
+    with _opened_keys(data, make=True) as keys:
+        _, text = keys.add(tenant, scopes, note=note)
+    click.echo(text)
 
 
 @key.command("list")
 @_DATA
-@click.option("--tenant", default="default", show_default=True, help="Whose keys.")
+@_tenant(help="Whose keys.")
 def list_keys(data: Path, tenant: str) -> None:
     r"""List keys, without their secrets.
 
@@ -153,17 +152,14 @@ def list_keys(data: Path, tenant: str) -> None:
     Example:
       headgate service key list --data data/
     """
-
-    def listed(keys: Any) -> None:
+    with _opened_keys(data) as keys:
         for each in keys.listed(tenant):
             click.echo(f"{each.id}  {','.join(sorted(each.scopes))}  {each.note}".rstrip())
-
-    _with_keys(data, listed)
 
 
 @key.command("remove")
 @_DATA
-@click.option("--tenant", default="default", show_default=True, help="Whose key it is.")
+@_tenant(help="Whose key it is.")
 @click.argument("identity", metavar="ID")
 def remove_key(data: Path, tenant: str, identity: str) -> None:
     r"""Have a key count no more; a service that runs notices within a second.
@@ -172,31 +168,20 @@ def remove_key(data: Path, tenant: str, identity: str) -> None:
     Example:
       headgate service key remove --data data/ 0f3a9c
     """
-
-    def removed(keys: Any) -> None:
+    with _opened_keys(data) as keys:
         if not keys.remove(tenant, identity):
             raise MachineError(
                 f"there is no key {identity!r} of tenant {tenant!r}: `headgate service key list` lists them"
             )
 
-    _with_keys(data, removed)
-
 
 @service.command()
 @_DATA
-@click.option("--tenant", default="default", show_default=True, help="Whose quotas.")
-@click.option("--subscriptions", type=int, metavar="N", help="How many it may have.")
-@click.option("--events-a-second", type=float, metavar="N", help="How many it may publish.")
-@click.option("--bytes-a-second", type=float, metavar="N", help="How many bytes these may have.")
-@click.option("--filter-length", type=int, metavar="N", help="How many characters a filter may have.")
-@click.option(
-    "--unindexed/--no-unindexed",
-    default=None,
-    help="Whether filters are taken that must be evaluated for every event.",
-)
+@_tenant(help="Whose quotas.")
+@options_of(QuotaSettings)
 @click.option("--clear", is_flag=True, help="Take all limits away first.")
 @json_option
-def quotas(data: Path, tenant: str, *, clear: bool, as_json: bool, **said: Any) -> None:
+def quotas(asked: QuotaSettings, data: Path, tenant: str, *, clear: bool, as_json: bool) -> None:
     r"""Set what a tenant may use, or show it. Only who has the data directory can: tenants read it.
 
     What is not named stays. A service that runs takes it with the tenant's next request, within a second.
@@ -206,31 +191,30 @@ def quotas(data: Path, tenant: str, *, clear: bool, as_json: bool, **said: Any) 
       headgate service quotas --data data/ --tenant shop --subscriptions 100000 --events-a-second 5000
       headgate service quotas --data data/ --tenant shop
     """
+    need_service()
+    import msgspec
 
-    def done(keys: Any) -> None:
-        import msgspec
+    from headgate.service.security.keys import Key
+    from headgate.service.settings import Quotas
 
-        from headgate.service.security.keys import Key
-        from headgate.service.settings import Quotas
-
+    with _opened_keys(data) as keys:
         before = keys.quotas.get(tenant, Quotas())
-        named = {name: value for name, value in said.items() if value is not None}
+        named = {name: value for name, value in vars(asked).items() if value is not None}
         now = msgspec.structs.replace(Quotas() if clear else before, **named)
         if now != before:
             keys.keep_quotas(tenant, now)
             keys.note(Key("", tenant, frozenset()), "set quotas", msgspec.json.encode(now).decode())
-        if as_json:
-            click.echo(msgspec.json.encode(now))
-            return
-        for name in Quotas.__struct_fields__:
-            value = getattr(now, name)
-            told = ("yes" if value else "no") if isinstance(value, bool) else value
-            click.echo(f"{name}: {'no limit' if told is None else told}")
-
-    _with_keys(data, done)
+    if as_json:
+        click.echo(msgspec.json.encode(now))
+        return
+    for name in Quotas.__struct_fields__:
+        value = getattr(now, name)
+        told = ("yes" if value else "no") if isinstance(value, bool) else value
+        click.echo(f"{name}: {'no limit' if told is None else told}")
 
 
-def _with_keys(data: Path, do: Callable[[Any], None], *, make: bool = False) -> None:
+@contextmanager
+def _opened_keys(data: Path, *, make: bool = False) -> Iterator[Keys]:
     need_service()
     from headgate.service.security.keys import Keys
     from headgate.service.server import make_place
@@ -240,7 +224,7 @@ def _with_keys(data: Path, do: Callable[[Any], None], *, make: bool = False) -> 
     make_place(data)
     keys = Keys(data)
     try:
-        do(keys)
+        yield keys
     finally:
         keys.close()
 
@@ -258,36 +242,26 @@ def check_data(data: Path, *, as_json: bool) -> None:
     need_service()
     from headgate.service.backup import check
 
-    found = list(check(data))
-    if as_json:
-        import json
-
-        click.echo(json.dumps([each._asdict() for each in found]))
-    else:
-        for each in found:
-            click.echo(
-                f"{each.tenant}: {each.events:,} events with {each.matches:,} matches, "
-                f"{each.subscriptions:,} "
-                f"subscriptions, {each.consumers:,} consumers"
-            )
-            for line in each.damage:
-                click.echo(f"  damaged: {line}")
-    if any(each.damage for each in found):
+    tenants, lines = list(check(data)), []
+    for each in tenants:
+        lines.append(
+            f"{each.tenant}: {each.events:,} events with {each.matches:,} matches, {each.subscriptions:,} "
+            f"subscriptions, {each.consumers:,} consumers"
+        )
+        lines += [f"  damaged: {line}" for line in each.damage]
+    damaged = any(each.damage for each in tenants)
+    tell(
+        [each._asdict() for each in tenants],
+        lines if damaged else [*lines, "nothing is damaged"],
+        as_json=as_json,
+    )
+    if damaged:
         sys.exit(1)
-    if not as_json:
-        click.echo("nothing is damaged")
 
 
 @service.command("backup")
 @_DATA
-@click.option(
-    "--to",
-    "target",
-    required=True,
-    metavar="DIRECTORY",
-    type=click.Path(path_type=Path),
-    help="A new directory.",
-)
+@_directory("--to", "target", help="A new directory.")
 def backup_data(data: Path, target: Path) -> None:
     r"""Copy all that is committed now, while the service runs.
 
@@ -299,18 +273,11 @@ def backup_data(data: Path, target: Path) -> None:
     from headgate.service.backup import back_up
 
     names = back_up(data, target)
-    click.echo(f"{target} has {len(names)} tenant{'' if len(names) == 1 else 's'}: {', '.join(names)}")
+    click.echo(f"{target} has {many(len(names), 'tenant')}: {', '.join(names)}")
 
 
 @service.command("restore")
-@click.option(
-    "--from",
-    "copy",
-    required=True,
-    metavar="DIRECTORY",
-    type=click.Path(path_type=Path),
-    help="What `backup` wrote.",
-)
+@_directory("--from", "copy", help="What `backup` wrote.")
 @_DATA
 def restore_data(copy: Path, data: Path) -> None:
     r"""Make a data directory of a copy, after checking the copy.
@@ -323,7 +290,4 @@ def restore_data(copy: Path, data: Path) -> None:
     from headgate.service.backup import restore
 
     names = restore(copy, data)
-    click.echo(
-        f"{data} has {len(names)} tenant{'' if len(names) == 1 else 's'}: start it with headgate "
-        f"serve --data {data}"
-    )
+    click.echo(f"{data} has {many(len(names), 'tenant')}: start it with headgate serve --data {data}")

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from headgate import __version__
-from headgate.cli.options import complete_places, flag_of, option_of, options_of
+from headgate.cli.options import complete_places, options_of
 from headgate.cli.standard import is_taken, named, standard_places
-from headgate.core.settings import settings_of, unmet
 from headgate.errors import TableError
 from headgate.spark.session.java import check_master, need_spark
-from headgate.tables.settings import Best, Where
+from headgate.tables.settings import Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from headgate.jobs.runner import Runner
-    from headgate.runtime.questions import Top
     from headgate.spark.session.session import Session
 
     Decorated = Callable[..., Any]
@@ -70,31 +68,25 @@ class _Command(click.Command):
 
 
 HOMES = {
-    "backtest": "backtesting",
-    "compile": "jobs",
-    "convert": "converting",
-    "demo": "machine",
-    "doctor": "machine",
-    "explain": "explaining",
-    "generate": "generating",
-    "listen": "publishing",
-    "match": "jobs",
-    "network": "networking",
-    "plan": "planning",
-    "publish": "publishing",
-    "report": "reporting",
-    "run": "running",
-    "serve": "serving",
-    "service": "serving",
-    "site": "networking",
-    "snapshot": "snapshots",
-    "stream": "running",
-    "subscriptions": "subscriptions",
-    "validate": "validating",
-    "warm": "machine",
+    command: module
+    for module, commands in {
+        "backtesting": ("backtest",),
+        "explaining": ("explain",),
+        "generating": ("generate",),
+        "jobs": ("compile", "match", "plan"),
+        "machine": ("demo", "doctor", "warm"),
+        "networking": ("network", "site"),
+        "publishing": ("listen", "publish", "subscriptions"),
+        "reporting": ("report",),
+        "running": ("run", "stream"),
+        "serving": ("serve", "service"),
+        "snapshots": ("snapshot",),
+        "validating": ("convert", "validate"),
+    }.items()
+    for command in commands
 }
 """The module of each command, which is loaded when the command is asked for."""
-ADDING = {"report": "networking", "subscriptions": "publishing"}
+ADDING = {"report": "networking"}
 """Modules that have more commands for a group of another."""
 
 
@@ -302,30 +294,30 @@ def shown_command(arguments: Sequence[str]) -> str:
     >>> shown_command(["run", "p.toml", "--set", "stream.events=nats://ann:abc@host/EVENTS"])
     'headgate run p.toml --set stream.events=nats://host/EVENTS'
     """
-    from headgate.pipeline.file.problems import without_secrets
+    from headgate.pipeline.file.model import without_secrets
 
-    found = []
+    words = []
     for before, each in pairwise(["", *arguments]):
         option, sign, pair = each.partition("=")
         if before in _NAMED:
-            found.append(_shown_pair(before, each))
+            words.append(_shown_pair(before, each))
         elif option in _NAMED and sign:
-            found.append(f"{option}={_shown_pair(option, pair)}")
+            words.append(f"{option}={_shown_pair(option, pair)}")
         else:
-            found.append(without_secrets(each))
-    return shlex.join(["headgate", *found])
+            words.append(without_secrets(each))
+    return shlex.join(["headgate", *words])
 
 
 def _shown_pair(option: str, text: str) -> str:
     """Keep the name; keep the value unless it may be secret. What a broker is told may be anything."""
-    from headgate.pipeline.file.problems import without_secrets
+    from headgate.pipeline.file.model import without_secrets
 
     name, sign, value = text.partition("=")
     secret = option == "--option" or name.strip() in _OTHERS or _SECRET.search(name) or _INSIDE.search(value)
     return f"{name}{sign}…" if secret and sign else without_secrets(text)
 
 
-def tell(result: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
+def tell(result: dict[str, Any] | list[Any], lines: list[str], *, as_json: bool) -> None:
     """Print a result, for machines or for people."""
     if as_json:
         lines = [json.dumps(result, default=str, ensure_ascii=False)]
@@ -335,29 +327,14 @@ def tell(result: dict[str, Any], lines: list[str], *, as_json: bool) -> None:
 
 def fields_of(done: DataclassInstance) -> dict[str, Any]:
     """Return the fields of a result for JSON: named tuples as objects, and what there is none of left out."""
-    found = {}
+    values = {}
     for field in fields(done):
         value = getattr(done, field.name)
         if value is not None:
-            found[field.name] = value._asdict() if hasattr(value, "_asdict") else value
-    return found
+            values[field.name] = value._asdict() if hasattr(value, "_asdict") else value
+    return values
 
 
-mode_option = option_of(Best, "mode")
-factor_option = option_of(Best, "factors")
-_PATH_OPTIONS = [option_of(Best, name) for name in ("hops", "decay", "by")]
-
-
-def path_options(run: Decorated) -> Decorated:
-    """Add the options that say what the way through a graph costs."""
-    for each in _PATH_OPTIONS:
-        run = each(run)
-    return run
-
-
-def wanted_top(option: str, given: Best) -> Top | None:
-    """Check what is asked for; `option` is what says how many."""
-    for each, needed, value in unmet(settings_of(Best), given):
-        flag = option if needed.name == "top" else f"{needed.flag} {value}"
-        raise click.UsageError(f"{flag_of(each)} goes with {flag}")
-    return given.best
+def refused_line(rejected: int, what: str, table: str) -> str:
+    """Say how many rows were refused, and where the reasons are."""
+    return f"refused {rejected:,} {what}, with the reasons in {table}" if rejected else "refused none"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from headgate.cli.shell import cli, json_option, tell
+from headgate.report.words import size
 
 if TYPE_CHECKING:
     from headgate.runtime.inventory import SnapshotInfo
-
-_UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 @cli.group()
@@ -37,15 +35,14 @@ def info(path: str, *, as_json: bool) -> None:
       headgate snapshot info s3://bucket/ads --json
       headgate snapshot info state/
     """
-    from headgate.core.versions.stores import is_stored
-    from headgate.runtime import inventory, stored
+    from headgate.runtime import inventory
 
-    found = stored.look_at(path) if is_stored(path) else inventory.look_at(Path(path))
-    lines = [line for each in found for line in _lines(each)]
-    total = sum(each.bytes for each in found)
-    if len(found) != 1:
-        lines.append(f"{len(found):,} snapshots, {_size(total)}")
-    tell({"snapshots": [asdict(each) for each in found], "bytes": total}, lines, as_json=as_json)
+    snapshots = inventory.look_at(path)
+    lines = [line for each in snapshots for line in _lines(each)]
+    total = sum(each.bytes for each in snapshots)
+    if len(snapshots) != 1:
+        lines.append(f"{len(snapshots):,} snapshots, {size(total)}")
+    tell({"snapshots": [asdict(each) for each in snapshots], "bytes": total}, lines, as_json=as_json)
 
 
 @snapshot.command()
@@ -69,21 +66,17 @@ def prune(path: str, keep: int, *, dry_run: bool, as_json: bool) -> None:
       headgate snapshot prune snapshot/ --keep 3
       headgate snapshot prune state/
     """
-    from headgate.core.versions.stores import is_stored
-    from headgate.runtime import inventory, stored
+    from headgate.runtime import inventory
 
-    if is_stored(path):
-        done = stored.prune(path, keep, dry=dry_run)
-    else:
-        done = inventory.prune(Path(path), keep, dry=dry_run)
+    done = inventory.prune(path, keep, dry=dry_run)
     word = "would remove" if dry_run else "removed"
     lines = [f"kept {place}: {reason}" for place, reason in done.kept]
-    lines += [f"{word} {place}, {_size(size)}" for place, size in done.removed]
+    lines += [f"{word} {place}, {size(count)}" for place, count in done.removed]
     lines.append(
-        f"{word} {len(done.removed):,} of {len(done.removed) + len(done.kept):,}, {_size(done.bytes)}"
+        f"{word} {len(done.removed):,} of {len(done.removed) + len(done.kept):,}, {size(done.bytes)}"
     )
     result = {
-        "removed": [{"path": place, "bytes": size} for place, size in done.removed],
+        "removed": [{"path": place, "bytes": count} for place, count in done.removed],
         "kept": [{"path": place, "reason": reason} for place, reason in done.kept],
         "bytes": done.bytes,
         "dry_run": dry_run,
@@ -100,22 +93,10 @@ def _lines(each: SnapshotInfo) -> list[str]:
         "holds": f"{each.room}{f' over {each.content}' if each.content not in (None, each.room) else ''}",
         "counts": counts,
         "shards": f"{each.shards:,}" if each.shards > 1 else "",
-        "size": f"{_size(each.bytes)} in {each.files:,} files",
+        "size": f"{size(each.bytes)} in {each.files:,} files",
         "made": f"{each.made} by Headgate {each.headgate or 'of a version that does not say so'}",
         "from": source,
         "digest": each.digest[:16],
         "used by": ", ".join(each.used_by) or "nobody",
     }
     return [each.path, *(f"  {name:<8} {value}" for name, value in rows.items() if value)]
-
-
-def _size(count: int) -> str:
-    """Write a number of bytes.
-
-    >>> _size(512), _size(2_500), _size(7_340_032)
-    ('512 bytes', '2.4 KB', '7.0 MB')
-    """
-    size, unit = float(count), 0
-    while size >= 1024 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    return f"{size:.1f} {_UNITS[unit]}" if unit else f"{count:,} bytes"

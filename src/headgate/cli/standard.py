@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headgate.core.settings import Kind
+from headgate.core.settings import SettingKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ _told: dict[str, str] = {}
 
 def named(text: str) -> str:
     """Name standard input and output in a message, where the files are named that stand for them."""
-    for place, name in _told.items():
-        text = text.replace(place, name)
+    for path, name in _told.items():
+        text = text.replace(path, name)
     return text
 
 
@@ -48,27 +48,27 @@ def is_taken() -> bool:
 def standard_places(options: Sequence[click.Parameter], values: dict[str, Any]) -> Iterator[None]:
     """Put files in the place of `-` where an option of a command names a table."""
     _told.clear()
-    given = [
+    standard = [
         option for option in options if option.metavar == "TABLE" and values.get(str(option.name)) == STANDARD
     ]
-    if not given:
+    if not standard:
         yield
         return
-    outputs = [option for option in given if _is_output(option)]
-    inputs = [option for option in given if option not in outputs]
-    for kind, found in (("input", inputs), ("output", outputs)):
-        if len(found) > 1:
-            both = " and ".join(option.opts[0] for option in found)
+    outputs = [option for option in standard if _is_output(option)]
+    inputs = [option for option in standard if option not in outputs]
+    for kind, several in (("input", inputs), ("output", outputs)):
+        if len(several) > 1:
+            both = " and ".join(option.opts[0] for option in several)
             raise click.UsageError(f"{both} are both standard {kind}: give one of them a file")
     if not str(values.get("master") or "local").startswith("local"):
         raise click.UsageError(
-            f"{given[0].opts[0]} -: workers of {values['master']} do not see what this machine is given: "
+            f"{standard[0].opts[0]} -: workers of {values['master']} do not see what this machine is given: "
             "use a file that all of them see"
         )
     folder = Path(tempfile.mkdtemp(prefix="headgate-"))
     try:
         output = None
-        for option in given:
+        for option in standard:
             if option in outputs:
                 output = folder / "output.jsonl"
                 _told[str(_beside(output))] = "the lines below"
@@ -90,19 +90,19 @@ def standard_places(options: Sequence[click.Parameter], values: dict[str, Any]) 
 
 def _is_output(option: click.Parameter) -> bool:
     setting = getattr(option, "setting", None)
-    return setting is not None and setting.kind is Kind.OUTPUT
+    return setting is not None and setting.kind is SettingKind.OUTPUT
 
 
 def _take_in(folder: Path) -> str:
     """Copy standard input to a file; its first bytes say what it is."""
-    place = folder / "input"
-    with place.open("wb") as file:
+    path = folder / "input"
+    with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    with place.open("rb") as file:
+    with path.open("rb") as file:
         begin = file.read(4)
     ends = (ending for sign, ending in _BEGINNINGS.items() if begin.startswith(sign))
-    known = place.with_name(f"input{next(ends, '.jsonl')}")
-    place.rename(known)
+    known = path.with_name(f"input{next(ends, '.jsonl')}")
+    path.rename(known)
     _told[str(known)] = "standard input"
     return str(known)
 

@@ -1,57 +1,53 @@
-"""The command that checks tables of filters before they are compiled."""
+"""The commands that check filters before they are compiled, and convert those of other systems."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import format_option
-from headgate.cli.options import option_of, options_of
-from headgate.cli.shell import cli
+from headgate.cli.options import options_of
+from headgate.cli.shell import STRICT_EXIT, cli, json_option, refused_line, tell
 from headgate.cli.standard import named
-from headgate.tables.settings import Compile, Filters, read_text
+from headgate.contents.settings import NAMES, PLAIN, Documents, PlainSettings
+from headgate.core.settings import setting
+from headgate.core.subscription import FOREIGN
+from headgate.tables.settings import Compile
 
 if TYPE_CHECKING:
     from headgate.backtest.checking import FilterCheck
     from headgate.local.validate import Validation
+    from headgate.records.names import NameSettings
+
 
 REFUSED_EXIT = 1
 _SHOWN = 50
 _WIDEST = 60
 
 
+@dataclass(frozen=True, kw_only=True)
+class Validate(Compile, Documents):
+    """Which filters are checked, and over which events."""
+
+    snapshot: str = ""
+    events: str | None = setting(
+        "events like those to come; the first 10,000 tell what share of them comes to each filter",
+        metavar="TABLE",
+    )
+    every: bool = setting("list all filters, not the first 50", False, option="--all")
+
+
+_ABOUT_SNAPSHOTS = ("changes", "rejected", "sample", "ranked", "shards", "shard_by", "shard_column")
+
+
 @cli.command()
 @click.argument("subscriptions", metavar="TABLE", required=False)
-@option_of(Compile, "nodes")
-@option_of(Compile, "edges")
-@click.option(
-    "--events",
-    metavar="TABLE",
-    help="Events like those to come; the first 10,000 tell what share of them comes to each filter.",
-)
-@option_of(Compile, "schema")
-@option_of(Compile, "dialect")
-@format_option
-@options_of(Filters)
-@click.option("--all", "every", is_flag=True, help="List all filters, not the first 50.")
+@options_of(Validate, without=("subscriptions", *_ABOUT_SNAPSHOTS))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each filter, a line each.")
-def validate(
-    said: Filters,
-    subscriptions: str | None,
-    nodes: str | None,
-    edges: str | None,
-    events: str | None,
-    schema: str | None,
-    dialect: str | None,
-    form: str | None,
-    *,
-    every: bool,
-    as_json: bool,
-) -> None:
+def validate(asked: Validate, subscriptions: str | None, *, as_json: bool) -> None:
     r"""Check a table of subscriptions, or the tables of a graph, without compiling it and without Spark.
 
     Says of each filter by what the index comes to it, what is verified then and how many attributes are
@@ -69,25 +65,24 @@ def validate(
     from headgate.tables.places import check_input
     from headgate.tables.requests import check_taxonomy, read_taxonomy
 
-    found = {"nodes": nodes, "edges": edges, "subscriptions": subscriptions}
-    places = {name: path for name, path in found.items() if path is not None}
+    tables = {"nodes": asked.nodes, "edges": asked.edges, "subscriptions": subscriptions}
+    places = {name: path for name, path in tables.items() if path is not None}
     if not places:
         raise click.UsageError("name a table of subscriptions, or --nodes and --edges")
-    if (nodes is None) is not (edges is None):
+    if (asked.nodes is None) is not (asked.edges is None):
         raise click.UsageError("a graph has nodes and edges: give both --nodes and --edges")
     for path in places.values():
         check_input(path)
-    check_taxonomy(said.taxonomy)
-    types = None if schema is None else read_text(schema)
-    wanted = said.filter_settings(dialect, read_taxonomy(said.taxonomy), schema=types)
+    check_taxonomy(asked.taxonomy)
+    wanted = asked.wanted(read_taxonomy(asked.taxonomy))
     from headgate.local.validate import validate as check
 
-    done = check(places, wanted, events=events, content_type=form)
+    done = check(places, wanted, events=asked.events, content_type=asked.format)
     if as_json:
         for each in done.filters:
-            click.echo(json.dumps(_object(each, graph=nodes is not None), ensure_ascii=False))
+            click.echo(json.dumps(_object(each, graph=asked.nodes is not None), ensure_ascii=False))
     else:
-        for line in _lines(done, every=every):
+        for line in _lines(done, every=asked.every):
             click.echo(named(line))
     if done.refused:
         sys.exit(REFUSED_EXIT)
@@ -107,19 +102,18 @@ def _lines(done: Validation, *, every: bool) -> list[str]:
     shown = sound if every else sound[:_SHOWN]
     checked = any(each.costs is not None and each.costs.verified for each in shown)
     costly = any(each.costs is not None and each.costs.computed for each in shown)
-    head = ["id", "indexed by", *(["verified"] if checked else []), *(["computed"] if costly else [])]
-    head += ["reached", "matched"] if done.events else []
-    rows = [
-        [
-            _name(each, graph=graph),
-            _cut(each.indexed_by or ""),
-            *([_verified(each)] if checked else []),
-            *([_computed(each)] if costly else []),
-            *_shares(each),
-        ]
-        for each in shown
+    columns = [
+        ["id", *(_name(each, graph=graph) for each in shown)],
+        ["indexed by", *(_cut(each.indexed_by or "") for each in shown)],
     ]
-    lines = table_lines([head, *rows]) if rows else []
+    if checked:
+        columns.append(["verified", *map(_verified, shown)])
+    if costly:
+        columns.append(["computed", *map(_computed, shown)])
+    if done.events:
+        columns.append(["reached", *(_share(each.reached) for each in shown)])
+        columns.append(["matched", *(_share(each.matched) for each in shown)])
+    lines = table_lines(list(zip(*columns, strict=True))) if shown else []
     if len(shown) < len(sound):
         lines.append(f"  … and {len(sound) - len(shown):,} more; --all lists them")
     refused = [(each, each.refused) for each in done.filters if each.refused is not None]
@@ -157,9 +151,83 @@ def _computed(each: FilterCheck) -> str:
     return f"{len(each.costs.computed)}{shared}"
 
 
-def _shares(each: FilterCheck) -> list[str]:
-    return [f"{share:.1%}" for share in (each.reached, each.matched) if share is not None]
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convert(PlainSettings):
+    """What filters are converted from, and where they go."""
+
+    dialect: str = setting("what the filters are written in", option="--from", listed=FOREIGN)
+    output: str = setting("where the subscriptions go, as JSON lines", metavar="TABLE")
+    rejected: str | None = setting(
+        "where rows that are refused go; beside the output by default", metavar="TABLE"
+    )
+
+
+@cli.command()
+@click.argument("subscriptions", metavar="TABLE")
+@options_of(Convert, without=[name for name in PLAIN if name not in NAMES])
+@click.option("--strict", is_flag=True, help="Exit with 3 if any row was refused.")
+@json_option
+def convert(asked: Convert, subscriptions: str, *, strict: bool, as_json: bool) -> None:
+    r"""Convert filters of another system to filters of records.
+
+    Rows have id and filter, or are what the system exports: rules of EventBridge, hits of a search for
+    percolator queries, subscriptions of CloudEvents, documents of Vespa. What cannot be said exactly is
+    refused, with the reason and the place in the filter. What names mean in the system is said at the end:
+    give that here and to compile where it makes a difference.
+
+    \b
+    Examples:
+      headgate convert rules.json --from eventbridge --output subs.jsonl
+      headgate convert queries.jsonl --from elasticsearch --output subs.jsonl --rejected refused.jsonl
+      headgate convert filters.csv --from cesql --output subs.jsonl --strict
+      headgate convert rules.json --from eventbridge --nulls told --names exact --output subs.jsonl
+      headgate compile --subscriptions subs.jsonl --nulls told --names exact --output snapshot/
+    """
+    from headgate.tables.places import beside, check_apart, check_there
+
+    dialect, output = asked.dialect, asked.output
+    check_there(subscriptions)
+    refused = asked.rejected or beside(output, "rejected")
+    check_apart(subscriptions, output, refused)
+    from headgate.local.convert import convert as run
+    from headgate.records.importers.registry import EXACTLY
+    from headgate.records.names import NameSettings
+
+    settings = NameSettings.of(asked.plain)
+    done = run(subscriptions, dialect, output, refused, settings)
+    lines = [f"converted {done.filters:,} filters to {output}"]
+    lines.append(refused_line(done.rejected, "rows", refused))
+    if not settings.usual:
+        lines.append(f"compile them with {_options(settings)}")
+    lacking = {
+        name: value for name, value in EXACTLY[dialect].plain.items() if getattr(settings, name) != value
+    }
+    if lacking:
+        lines.append(
+            f"names mean in {dialect} what {_options(NameSettings.of(lacking))} say: give these here and to "
+            "compile where it matters"
+        )
+    told = {
+        "filters": done.filters,
+        "rejected": done.rejected,
+        "output": output,
+        "rejected_table": refused,
+        "settings": settings.plain,
+        "lacking": lacking,
+    }
+    tell(told, lines, as_json=as_json)
+    if strict and done.rejected:
+        sys.exit(STRICT_EXIT)
+
+
+def _options(settings: NameSettings) -> str:
+    """Write settings as options of commands."""
+    return " ".join(f"--{name} {value}" for name, value in settings.plain.items())

@@ -1,4 +1,4 @@
-"""What is asked of a service and how its answers are read: the same for both clients, without any connection.
+"""What is asked of a service, what it answers, and how that is read; without any connection.
 
 Ask ──► a client sends it, and again where that does no harm ──► answer_of
 """
@@ -9,16 +9,140 @@ import os
 import random
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from headgate.client.model import Deliveries, Imported, Items, KeptEvents, Published
 from headgate.errors import ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+
+class PublishedEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What became of one event."""
+
+    id: str
+    cursor: int | None = None
+    """Its position in the log; none if it was refused."""
+    matched: int = 0
+    """How many subscriptions matched."""
+    matches: list[str] | None = None
+    """Which ones, if that was asked for."""
+    refused: str | None = None
+
+
+class PublishedEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the events of a request."""
+
+    accepted: int
+    refused: int
+    matched: int
+    events: list[PublishedEvent]
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """An event for a consumer, and those of its subscriptions that matched."""
+
+    cursor: int
+    """Acknowledge this, and all up to it is done."""
+    subscriptions: list[str]
+    event: dict[str, Any]
+    """The CloudEvent."""
+
+    @property
+    def data(self) -> Any:
+        """Return the data of the event."""
+        return self.event.get("data")
+
+
+class Deliveries(msgspec.Struct, frozen=True, kw_only=True):
+    """Some deliveries of a consumer, in order."""
+
+    items: list[Delivery]
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an import of subscriptions."""
+
+    accepted: int
+    refused: int
+    errors: list[dict[str, Any]]
+    """The line, the id and the reason of each that was refused."""
+
+
+class Items(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of a list."""
+
+    items: list[dict[str, Any]]
+    next: str | None = None
+
+
+class KeptEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """An event that is kept."""
+
+    cursor: int
+    """Its position in the log."""
+    time: float
+    """When it was committed, in seconds since 1970."""
+    matches: list[str]
+    held: list[str] = []
+    """Subscriptions that it matched, and that did not get it because of their limit."""
+    event: msgspec.Raw
+    """The CloudEvent, as JSON."""
+
+
+class KeptEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """Some of the events that are kept."""
+
+    items: list[KeptEvent]
+    next: str | None
+    """What to give as `after` for those that follow; None at the end."""
+    first: int
+    """All before this cursor were forgotten."""
+    last: int
+    """The cursor of the last one; one less than `first` if there are none."""
+    log: str
+    """Which log it is: another one after a restore. Cursors of one mean nothing in another."""
+
+
+T = TypeVar("T")
+
+
+class EventStream(Generic[T]):
+    r"""Reads the body of a stream piece by piece, each delivery in a form: all of it, or some of its fields.
+
+    >>> from headgate.client.asking import Delivery
+    >>> stream = EventStream(Delivery)
+    >>> list(stream.feed(b'id: 7\ndata: {"cursor":7,"subscriptions":["a"],'))
+    []
+    >>> [delivery.cursor for delivery in stream.feed(b'"event":{}}\n\n')]
+    [7]
+    """
+
+    def __init__(self, form: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(form).decode
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._name = b"delivery"
+
+    def feed(self, piece: bytes) -> Iterator[T]:
+        """Take a piece, and give the deliveries that it completes."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            name, _, value = line.removesuffix(b"\r").partition(b":")
+            value = value.removeprefix(b" ")
+            if name == b"data":
+                self._data.append(value)
+            elif name == b"event":
+                self._name = value
+            elif not line.strip():
+                if self._data and self._name in {b"delivery", b"message"}:
+                    yield self._decode(b"\n".join(self._data))
+                self._data.clear()
+                self._name = b"delivery"
+
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -30,7 +154,7 @@ DEFAULT_ADDRESS = "http://127.0.0.1:8080"
 
 
 @dataclass(frozen=True)
-class Ask:
+class Ask(Generic[T]):
     """A request, and the type of its answer. Sending one twice does no harm, unless it says so."""
 
     method: str
@@ -59,9 +183,9 @@ class Retries:
             wait = min(2 * wait, self.longest)
 
 
-def wait_of(given: str | None) -> float:
+def wait_of(header: str | None) -> float:
     """Read how long a service asks to wait, up to a minute."""
-    return min(float(given), 60.0) if given is not None and given.isascii() and given.isdigit() else 0.0
+    return min(float(header), 60.0) if header is not None and header.isascii() and header.isdigit() else 0.0
 
 
 def address_of(given: str | None) -> str:
@@ -80,18 +204,18 @@ def headers_of(key: str | None, more: Mapping[str, str]) -> dict[str, str]:
     return {**known, **more}
 
 
-def answer_of(ask: Ask, status: int, body: bytes) -> Any:
+def answer_of(ask: Ask[T], status: int, body: bytes) -> T:
     """Read an answer; raises what was refused."""
     if status >= 400:
         raise ServiceError(f"{ask.method} {ask.path.partition('?')[0]}: {_reason(status, body)}", status)
-    if ask.kind is None or status == 204:
-        return None
-    if ask.kind is bytes:
-        return body
+    read: Any = body if ask.kind is bytes else None
     try:
-        return msgspec.json.decode(body, type=ask.kind)
+        if ask.kind not in (None, bytes) and status != 204:
+            read = msgspec.json.decode(body, type=ask.kind)
     except (msgspec.DecodeError, UnicodeError) as error:
         raise ServiceError(f"{ask.method} {ask.path}: the answer cannot be read: {error}", status) from None
+    answer: T = read
+    return answer
 
 
 def _reason(status: int, body: bytes) -> str:
@@ -110,20 +234,20 @@ def _path(*parts: str) -> str:
 
 
 def _query(path: str, **given: object) -> str:
-    found = {name: value for name, value in given.items() if value is not None}
-    return f"{path}?{urlencode(found)}" if found else path
+    values = {name: value for name, value in given.items() if value is not None}
+    return f"{path}?{urlencode(values)}" if values else path
 
 
-def any_of(method: str, path: str, body: object) -> Ask:
+def any_of(method: str, path: str, body: object) -> Ask[Any]:
     """Ask an operation that has no function of its own; one that is not repeatable is sent once."""
-    said = {} if body is None else _json(body)
-    return Ask(method, path, Any, **said, once=method.upper() not in {"GET", "PUT", "DELETE"})
+    sent = {} if body is None else _json(body)
+    return Ask(method, path, Any, **sent, once=method.upper() not in {"GET", "PUT", "DELETE"})
 
 
 # Events
 
 
-def publish(events: Any, *, matches: bool, partial: bool, key: str | None) -> Ask:
+def publish(events: Any, *, matches: bool, partial: bool, key: str | None) -> Ask[PublishedEvents]:
     """Publish one event or several.
 
     Rows, or CloudEvents with a `specversion`. A key makes it safe to repeat.
@@ -132,10 +256,10 @@ def publish(events: Any, *, matches: bool, partial: bool, key: str | None) -> As
     body = b"\n".join(msgspec.json.encode(row) for row in rows)
     path = _query("/v1/events", matches="true" if matches else None, partial="true" if partial else None)
     headers = {"Content-Type": NDJSON, "Idempotency-Key": key or str(uuid.uuid4())}
-    return Ask("POST", path, Published, body, headers)
+    return Ask("POST", path, PublishedEvents, body, headers)
 
 
-def match(events: Any) -> Ask:
+def match(events: Any) -> Ask[dict[str, Any]]:
     """Ask who matches, and keep nothing."""
     rows = [events] if isinstance(events, dict) else list(events)
     return Ask(
@@ -147,7 +271,7 @@ def match(events: Any) -> Ask:
     )
 
 
-def kept(after: int, limit: int) -> Ask:
+def kept(after: int, limit: int) -> Ask[KeptEvents]:
     """Read events that are kept."""
     return Ask("GET", _query("/v1/events", after=after, limit=limit), KeptEvents)
 
@@ -155,62 +279,62 @@ def kept(after: int, limit: int) -> Ask:
 # Subscriptions
 
 
-def put_subscription(identity: str, fields: Mapping[str, Any], revision: str | None) -> Ask:
+def put_subscription(identity: str, fields: Mapping[str, Any], revision: str | None) -> Ask[dict[str, Any]]:
     """Have a subscription."""
-    said = _json(dict(fields))
+    sent = _json(dict(fields))
     if revision is not None:
-        said["headers"] = {**said["headers"], "If-Match": revision}
-    return Ask("PUT", _path("subscriptions", identity), dict[str, Any], **said)
+        sent["headers"] = {**sent["headers"], "If-Match": revision}
+    return Ask("PUT", _path("subscriptions", identity), dict[str, Any], **sent)
 
 
-def get_subscription(identity: str) -> Ask:
+def get_subscription(identity: str) -> Ask[dict[str, Any]]:
     """Read a subscription."""
     return Ask("GET", _path("subscriptions", identity), dict[str, Any])
 
 
-def delete_subscription(identity: str) -> Ask:
+def delete_subscription(identity: str) -> Ask[None]:
     """Have no subscription of an id."""
     return Ask("DELETE", _path("subscriptions", identity))
 
 
-def list_subscriptions(after: str, limit: int, search: str | None) -> Ask:
+def list_subscriptions(after: str, limit: int, search: str | None) -> Ask[Items]:
     """List subscriptions."""
     path = _query("/v1/subscriptions", after=after or None, limit=limit, search=search)
     return Ask("GET", path, Items)
 
 
-def import_subscriptions(rows: Iterable[Mapping[str, Any] | bytes]) -> Ask:
+def import_subscriptions(rows: Iterable[Mapping[str, Any] | bytes]) -> Ask[Imported]:
     """Have many subscriptions."""
     lines = [row if isinstance(row, bytes) else msgspec.json.encode(dict(row)) for row in rows]
     return Ask("POST", "/v1/subscriptions:import", Imported, b"\n".join(lines), {"Content-Type": NDJSON})
 
 
-def explain(event: Any, subscription: str) -> Ask:
+def explain(event: Any, subscription: str) -> Ask[dict[str, Any]]:
     """Ask why a subscription gets an event or not."""
-    said = {"cursor": event} if isinstance(event, int) else {"event": event}
-    return Ask("POST", "/v1/explain", dict[str, Any], **_json({**said, "subscription": subscription}))
+    fields = {"cursor": event} if isinstance(event, int) else {"event": event}
+    return Ask("POST", "/v1/explain", dict[str, Any], **_json({**fields, "subscription": subscription}))
 
 
 # Consumers
 
 
-def put_consumer(identity: str, fields: Mapping[str, Any]) -> Ask:
+def put_consumer(identity: str, fields: Mapping[str, Any]) -> Ask[dict[str, Any]]:
     """Have a consumer."""
     return Ask("PUT", _path("consumers", identity), dict[str, Any], **_json(dict(fields)))
 
 
-def pull(consumer: str, after: int | None, limit: int, wait: float) -> Ask:
+def pull(consumer: str, after: int | None, limit: int, wait: float) -> Ask[Deliveries]:
     """Read deliveries after the consumer's cursor, or after another one."""
     path = _query(_path("consumers", consumer, "deliveries"), after=after, limit=limit, wait=wait or None)
     return Ask("GET", path, Deliveries)
 
 
-def acknowledge(consumer: str, cursor: int) -> Ask:
+def acknowledge(consumer: str, cursor: int) -> Ask[None]:
     """Tell that everything up to a cursor is done."""
     return Ask("POST", _path("consumers", consumer, "acknowledge"), **_json({"cursor": cursor}))
 
 
-def listen(consumer: str, after: int | None) -> Ask:
+def listen(consumer: str, after: int | None) -> Ask[bytes]:
     """Have deliveries sent as they come."""
     headers = {"Accept": "text/event-stream"}
     if after is not None:

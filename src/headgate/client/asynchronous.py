@@ -7,18 +7,15 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from headgate.client import asking
-from headgate.client.asking import AGAIN, Ask, Retries, address_of, answer_of, headers_of, wait_of
+from headgate.client.asking import Ask, Delivery, EventStream, Retries
 from headgate.client.client import MANY_UNACKNOWLEDGED, SECONDS_UNACKNOWLEDGED, SILENCE
-from headgate.client.model import Delivery
-from headgate.client.stream import EventStream
 from headgate.errors import MachineError, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-    from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Imported, KeptEvents, Published
+    from headgate.client.asking import Imported, KeptEvents, PublishedEvents
 
 
 class _HasCursor(Protocol):
@@ -26,6 +23,7 @@ class _HasCursor(Protocol):
     def cursor(self) -> int: ...
 
 
+A = TypeVar("A")
 T = TypeVar("T", bound=_HasCursor)
 
 
@@ -52,7 +50,7 @@ class AsyncClient:
             raise MachineError(
                 "the client for asyncio needs aiohttp: pip install 'headgate[client]'"
             ) from None
-        self.address = address_of(address)
+        self.address = asking.address_of(address)
         self._key = key
         self._retries = retries or Retries()
         self._timeout = aiohttp.ClientTimeout(timeout)
@@ -63,9 +61,7 @@ class AsyncClient:
         """Return the client."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close it."""
         await self.close()
 
@@ -81,10 +77,9 @@ class AsyncClient:
 
     async def publish(
         self, events: Any, *, matches: bool = False, partial: bool = False, key: str | None = None
-    ) -> Published:
+    ) -> PublishedEvents:
         """Publish one event or several; they are on disk when this returns."""
-        found: Published = await self.send(asking.publish(events, matches=matches, partial=partial, key=key))
-        return found
+        return await self.send(asking.publish(events, matches=matches, partial=partial, key=key))
 
     async def match(self, events: Any) -> list[list[str]]:
         """Ask who matches each of some events; nothing is kept."""
@@ -92,13 +87,11 @@ class AsyncClient:
 
     async def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not."""
-        found: dict[str, Any] = await self.send(asking.explain(event, subscription))
-        return found
+        return await self.send(asking.explain(event, subscription))
 
     async def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
         """Read events that are kept and come after a cursor, in order."""
-        found: KeptEvents = await self.send(asking.kept(after, limit))
-        return found
+        return await self.send(asking.kept(after, limit))
 
     async def subscribe(
         self,
@@ -109,10 +102,7 @@ class AsyncClient:
         **fields: Any,
     ) -> dict[str, Any]:
         """Have a subscription."""
-        found: dict[str, Any] = await self.send(
-            asking.put_subscription(identity, {"filter": text, **fields}, revision)
-        )
-        return found
+        return await self.send(asking.put_subscription(identity, {"filter": text, **fields}, revision))
 
     async def unsubscribe(self, identity: str) -> None:
         """Have no subscription of an id."""
@@ -120,8 +110,7 @@ class AsyncClient:
 
     async def subscription(self, identity: str) -> dict[str, Any]:
         """Read a subscription."""
-        found: dict[str, Any] = await self.send(asking.get_subscription(identity))
-        return found
+        return await self.send(asking.get_subscription(identity))
 
     async def subscriptions(self, search: str | None = None) -> AsyncIterator[dict[str, Any]]:
         """List subscriptions, in the order of their ids."""
@@ -134,20 +123,17 @@ class AsyncClient:
 
     async def import_subscriptions(self, rows: Iterable[Mapping[str, Any] | bytes]) -> Imported:
         """Have many subscriptions."""
-        found: Imported = await self.send(asking.import_subscriptions(rows))
-        return found
+        return await self.send(asking.import_subscriptions(rows))
 
     async def consumer(self, identity: str, **fields: Any) -> dict[str, Any]:
         """Have a consumer."""
-        found: dict[str, Any] = await self.send(asking.put_consumer(identity, fields))
-        return found
+        return await self.send(asking.put_consumer(identity, fields))
 
     async def pull(
         self, consumer: str, *, after: int | None = None, limit: int = 100, wait: float = 0.0
     ) -> list[Delivery]:
         """Read deliveries after the consumer's cursor, or after another one."""
-        found: list[Delivery] = (await self.send(asking.pull(consumer, after, limit, wait))).items
-        return found
+        return (await self.send(asking.pull(consumer, after, limit, wait))).items
 
     async def acknowledge(self, consumer: str, cursor: int) -> None:
         """Tell that everything up to a cursor is done."""
@@ -180,7 +166,7 @@ class AsyncClient:
                 except ServiceError as error:
                     lost = error
                 wait = next(waits, None)
-                if wait is None or (lost.status is not None and lost.status not in AGAIN):
+                if wait is None or (lost.status is not None and lost.status not in asking.AGAIN):
                     raise lost
                 await asyncio.sleep(wait)
         except GeneratorExit:
@@ -189,7 +175,7 @@ class AsyncClient:
                 await self.acknowledge(consumer, done)
             raise
 
-    async def _stream(self, form: type[T], ask: Ask) -> AsyncIterator[T]:
+    async def _stream(self, form: type[T], ask: Ask[bytes]) -> AsyncIterator[T]:
         import aiohttp
 
         stream = EventStream(form)
@@ -198,11 +184,11 @@ class AsyncClient:
             async with self._open().request(
                 ask.method,
                 self.address + ask.path,
-                headers=headers_of(self._key, ask.headers),
+                headers=asking.headers_of(self._key, ask.headers),
                 timeout=timeout,
             ) as answer:
                 if answer.status >= 400:
-                    answer_of(ask, answer.status, await answer.read())
+                    asking.answer_of(ask, answer.status, await answer.read())
                 async for piece in answer.content.iter_any():
                     for delivery in stream.feed(piece):
                         yield delivery
@@ -216,7 +202,7 @@ class AsyncClient:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
         return self._session
 
-    async def send(self, ask: Ask) -> Any:
+    async def send(self, ask: Ask[A]) -> A:
         """Ask something; what can be repeated is, where the service does not answer."""
         waits = iter(()) if ask.once else self._retries.waits()
         while True:
@@ -225,7 +211,7 @@ class AsyncClient:
                     ask.method,
                     self.address + ask.path,
                     data=ask.body,
-                    headers=headers_of(self._key, ask.headers),
+                    headers=asking.headers_of(self._key, ask.headers),
                 ) as answer:
                     body, status, later = (
                         await answer.read(),
@@ -238,7 +224,7 @@ class AsyncClient:
                     raise ServiceError(f"{self.address} does not answer: {error}") from None
                 await asyncio.sleep(wait)
                 continue
-            if status in AGAIN and (wait := next(waits, None)) is not None:
-                await asyncio.sleep(max(wait, wait_of(later)))
+            if status in asking.AGAIN and (wait := next(waits, None)) is not None:
+                await asyncio.sleep(max(wait, asking.wait_of(later)))
                 continue
-            return answer_of(ask, status, body)
+            return asking.answer_of(ask, status, body)

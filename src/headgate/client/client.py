@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.client import asking
-from headgate.client.asking import AGAIN, Ask, Retries, address_of, answer_of, headers_of, wait_of
-from headgate.client.model import Delivery
-from headgate.client.stream import EventStream
+from headgate.client.asking import Ask, Delivery, EventStream, Retries
 from headgate.errors import MachineError, ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
-    from types import TracebackType
     from typing import Self
 
-    from headgate.client.model import Imported, KeptEvents, Published
+    from headgate.client.asking import Imported, KeptEvents, PublishedEvents
 
+A = TypeVar("A")
 SECONDS_UNACKNOWLEDGED = 0.5
 """Seconds between two acknowledgements of a listener."""
 MANY_UNACKNOWLEDGED = 100
@@ -52,7 +50,7 @@ class Client:
             import urllib3
         except ImportError:
             raise MachineError("the client needs urllib3: pip install 'headgate[client]'") from None
-        self.address = address_of(address)
+        self.address = asking.address_of(address)
         self._key = key
         self._retries = retries or Retries()
         self._timeout = urllib3.Timeout(connect=timeout, read=timeout)
@@ -64,9 +62,7 @@ class Client:
         """Return the client."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
 
@@ -82,15 +78,14 @@ class Client:
 
     def publish(
         self, events: Any, *, matches: bool = False, partial: bool = False, key: str | None = None
-    ) -> Published:
+    ) -> PublishedEvents:
         """Publish one event or several; they are on disk when this returns.
 
         An event is a mapping of attributes with an `id`, or a CloudEvent. `matches` asks who matched. With
         `partial`, good events are taken although others are refused. `key` is the Idempotency-Key; one is
         made up if none is given.
         """
-        found: Published = self._send(asking.publish(events, matches=matches, partial=partial, key=key))
-        return found
+        return self._send(asking.publish(events, matches=matches, partial=partial, key=key))
 
     def match(self, events: Any) -> list[list[str]]:
         """Ask who matches each of some events; nothing is kept."""
@@ -98,13 +93,11 @@ class Client:
 
     def explain(self, event: Any, subscription: str) -> dict[str, Any]:
         """Ask why a subscription gets an event or not; an event is given, or named by its cursor."""
-        found: dict[str, Any] = self._send(asking.explain(event, subscription))
-        return found
+        return self._send(asking.explain(event, subscription))
 
     def kept(self, *, after: int = 0, limit: int = 1_000) -> KeptEvents:
         """Read events that are kept and come after a cursor, in order; at most `limit`, or some megabytes."""
-        found: KeptEvents = self._send(asking.kept(after, limit))
-        return found
+        return self._send(asking.kept(after, limit))
 
     # Subscriptions
 
@@ -120,10 +113,7 @@ class Client:
 
         Dialect, consumer, score, weights, node, expires, limit.
         """
-        found: dict[str, Any] = self._send(
-            asking.put_subscription(identity, {"filter": text, **fields}, revision)
-        )
-        return found
+        return self._send(asking.put_subscription(identity, {"filter": text, **fields}, revision))
 
     def unsubscribe(self, identity: str) -> None:
         """Have no subscription of an id."""
@@ -131,8 +121,7 @@ class Client:
 
     def subscription(self, identity: str) -> dict[str, Any]:
         """Read a subscription."""
-        found: dict[str, Any] = self._send(asking.get_subscription(identity))
-        return found
+        return self._send(asking.get_subscription(identity))
 
     def subscriptions(self, search: str | None = None) -> Iterator[dict[str, Any]]:
         """List subscriptions, in the order of their ids."""
@@ -144,15 +133,13 @@ class Client:
 
     def import_subscriptions(self, rows: Iterable[Mapping[str, Any] | bytes]) -> Imported:
         """Have many subscriptions: mappings, or lines of JSON."""
-        found: Imported = self._send(asking.import_subscriptions(rows))
-        return found
+        return self._send(asking.import_subscriptions(rows))
 
     # Consumers
 
     def consumer(self, identity: str, **fields: Any) -> dict[str, Any]:
         """Have a consumer; `fields` are those of the API: url, order, attempts, timeout, metadata."""
-        found: dict[str, Any] = self._send(asking.put_consumer(identity, fields))
-        return found
+        return self._send(asking.put_consumer(identity, fields))
 
     def pull(
         self, consumer: str, *, after: int | None = None, limit: int = 100, wait: float = 0.0
@@ -161,8 +148,7 @@ class Client:
 
         Waits for some if there are none.
         """
-        found: list[Delivery] = self._send(asking.pull(consumer, after, limit, wait)).items
-        return found
+        return self._send(asking.pull(consumer, after, limit, wait)).items
 
     def acknowledge(self, consumer: str, cursor: int) -> None:
         """Tell that everything up to a cursor is done."""
@@ -193,7 +179,7 @@ class Client:
                 except ServiceError as error:
                     lost = error
                 wait = next(waits, None)
-                if wait is None or (lost.status is not None and lost.status not in AGAIN):
+                if wait is None or (lost.status is not None and lost.status not in asking.AGAIN):
                     raise lost
                 time.sleep(wait)
         except GeneratorExit:
@@ -202,7 +188,7 @@ class Client:
                 self.acknowledge(consumer, done)
             raise
 
-    def _stream(self, ask: Ask) -> Iterator[Delivery]:
+    def _stream(self, ask: Ask[bytes]) -> Iterator[Delivery]:
         import urllib3
 
         stream = EventStream(Delivery)
@@ -210,13 +196,13 @@ class Client:
             answer = self._pool.request(
                 ask.method,
                 self.address + ask.path,
-                headers=headers_of(self._key, ask.headers),
+                headers=asking.headers_of(self._key, ask.headers),
                 timeout=urllib3.Timeout(connect=10.0, read=SILENCE),
                 preload_content=False,
             )
             try:
                 if answer.status >= 400:
-                    answer_of(ask, answer.status, answer.read())
+                    asking.answer_of(ask, answer.status, answer.read())
                 for piece in answer.stream(1 << 16):
                     yield from stream.feed(piece)
             finally:
@@ -224,7 +210,7 @@ class Client:
         except self._failures as error:
             raise ServiceError(f"{self.address} does not answer, or is lost: {error}") from None
 
-    def _send(self, ask: Ask) -> Any:
+    def _send(self, ask: Ask[A]) -> A:
         waits = iter(()) if ask.once else self._retries.waits()
         while True:
             try:
@@ -232,7 +218,7 @@ class Client:
                     ask.method,
                     self.address + ask.path,
                     body=ask.body,
-                    headers=headers_of(self._key, ask.headers),
+                    headers=asking.headers_of(self._key, ask.headers),
                     timeout=self._timeout,
                 )
             except self._failures as error:
@@ -241,7 +227,7 @@ class Client:
                     raise ServiceError(f"{self.address} does not answer: {error}") from None
                 time.sleep(wait)
                 continue
-            if answer.status in AGAIN and (wait := next(waits, None)) is not None:
-                time.sleep(max(wait, wait_of(answer.headers.get("Retry-After"))))
+            if answer.status in asking.AGAIN and (wait := next(waits, None)) is not None:
+                time.sleep(max(wait, asking.wait_of(answer.headers.get("Retry-After"))))
                 continue
-            return answer_of(ask, answer.status, answer.data)
+            return asking.answer_of(ask, answer.status, answer.data)

@@ -10,9 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from headgate.console import assets
-from headgate.console.guard import HEADERS, SAFE, check_origin, local_path
-from headgate.console.history import Histories
+from headgate.console import view
 from headgate.console.pages import (  # noqa: F401 -- they are the pages
     consumers,
     events,
@@ -24,18 +22,17 @@ from headgate.console.pages import (  # noqa: F401 -- they are the pages
     subscriptions,
     what_if,
 )
-from headgate.console.pictures import Pictures
+from headgate.console.pages.network import Pictures
+from headgate.console.pages.now import Histories
 from headgate.console.session import COOKIE, Sessions
 from headgate.console.survey import Surveys
-from headgate.console.templates import render
+from headgate.console.templates import PREFIX, answer_asset, render
 from headgate.console.trial import Trials
-from headgate.console.view import HTML, PAGES, View, place_of, read_form
 from headgate.errors import HeadgateError
 from headgate.service.api.app import read_body
-from headgate.service.extension import Extension
 from headgate.service.problems import Forbidden, Problem, problem_of
-from headgate.service.security.keys import EVERYBODY
-from headgate.service.security.origins import check_local
+from headgate.service.security.keys import EVERYBODY, check_local
+from headgate.service.server import Extension
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +42,6 @@ if TYPE_CHECKING:
 
     from headgate.console.session import Session
     from headgate.console.tour import Tour
-    from headgate.console.view import Page
     from headgate.network.assignment import Neighbour
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
@@ -77,8 +73,8 @@ class Console(Extension):
             Route("/", _home, methods=["GET"]),
             Route("/console", _home, methods=["GET"]),
             Route("/console/", _home, methods=["GET"]),
-            Route(f"{assets.PREFIX}/{{digest}}/{{name}}", _asset, methods=["GET"]),
-            *(Route(each.path, self._endpoint(each), methods=[each.method]) for each in PAGES),
+            Route(f"{PREFIX}/{{digest}}/{{name}}", _asset, methods=["GET"]),
+            *(Route(each.path, self._endpoint(each), methods=[each.method]) for each in view.PAGES),
             Route("/console/{rest:path}", self._nothing, methods=["GET"]),
         ]
 
@@ -104,7 +100,7 @@ class Console(Extension):
 
     # Requests
 
-    def _endpoint(self, asked: Page) -> Any:
+    def _endpoint(self, asked: view.Page) -> Any:
         async def endpoint(request: Request) -> Response:
             try:
                 response = await self._answer(asked, request)
@@ -112,19 +108,17 @@ class Console(Extension):
                 response = await self._refusal(request, error)
             except ClientDisconnect:
                 response = Response(status_code=499)
-            for name, value in HEADERS.items():
-                response.headers.setdefault(name, value)
-            return response
+            return _guarded(response)
 
         return endpoint
 
-    async def _answer(self, asked: Page, request: Request) -> Response:
+    async def _answer(self, asked: view.Page, request: Request) -> Response:
         server = self.server
         if not len(server.keys):
             check_local(request, server.settings.host)
-        changing = request.method not in SAFE
+        changing = request.method not in view.SAFE
         if changing:
-            check_origin(request)
+            view.check_origin(request)
         cookie = request.cookies.get(COOKIE)
         session, key = self._who(cookie)
         fresh = None
@@ -137,13 +131,13 @@ class Console(Extension):
             session, fresh = self.sessions.begin(None)
         elif cookie is not None and not changing:
             fresh = self.sessions.rotate(cookie)
-        form = read_form(await read_body(request, server, _FORM)) if changing else {}
+        form = view.read_form(await read_body(request, server, _FORM)) if changing else {}
         # A form of somebody who is not signed in is that of the key, which says all by itself.
         if changing and not asked.public and not session.has_token(form.get("token", "")):
             raise Forbidden("the form is not one of this session: load the page again")
         who = key or EVERYBODY
         tenant: Any = await server.tenant(who.tenant) if key is not None else None
-        response = await asked.handler(View(self, request, session, who, tenant, form))
+        response = await asked.handler(view.View(self, request, session, who, tenant, form))
         if fresh is not None and not any(name == b"set-cookie" for name, _ in response.raw_headers):
             self.give_cookie(response, fresh)
         return response
@@ -181,34 +175,32 @@ class Console(Extension):
         )
 
     async def _refusal(self, request: Request, error: HeadgateError) -> Response:
-        found = problem_of(error)
+        problem = problem_of(error)
         session, key = self._who(request.cookies.get(COOKIE))
-        values: dict[str, Any] = {"error": found, "signed_in": key is not None, "address": request.url.path}
+        values: dict[str, Any] = {"error": problem, "signed_in": key is not None, "address": request.url.path}
         if request.headers.get("hx-request") == "true":
             # Parts of a page say what is wrong in their place.
-            return Response(render("refusal_part.html.j2", **values), 200, found.headers, HTML)
+            return Response(render("refusal_part.html.j2", **values), 200, problem.headers, view.HTML)
         tenant = None if key is None else self.server.tenants.get(key.tenant)
         # Who may not see a page sees no menu and no token either.
-        if session is None or key is None or tenant is None or found.status in {401, 403}:
-            return Response(render("refusal.html.j2", **values), found.status, found.headers, HTML)
-        view = View(self, request, session, key, tenant)
-        back = local_path(view.referrer, place_of("now"))
-        response = view.shown("refused.html.j2", status=found.status, error=found, back=back)
-        response.headers.update(found.headers)
+        if session is None or key is None or tenant is None or problem.status in {401, 403}:
+            return Response(render("refusal.html.j2", **values), problem.status, problem.headers, view.HTML)
+        asked = view.View(self, request, session, key, tenant)
+        back = view.local_path(asked.referrer, view.place_of("now"))
+        response = asked.shown("refused.html.j2", error=problem, back=back)
+        response.headers.update(problem.headers)
         return response
 
     async def _nothing(self, request: Request) -> Response:
         error = Problem(f"the console has no page {request.url.path}", 404)
-        response = await self._refusal(request, error)
-        response.headers.update(HEADERS)
-        return response
+        return _guarded(await self._refusal(request, error))
 
 
 def _sign_in(request: Request) -> Response:
     # As it was sent: an id may have letters that stand in no header, and signs that mean something there.
-    place = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
-    place += f"?{request.url.query}" if request.url.query else ""
-    target = f"{SIGN_IN}?next={quote(place, safe='/')}"
+    path = request.scope.get("raw_path", b"").decode("latin-1").partition("?")[0]
+    path += f"?{request.url.query}" if request.url.query else ""
+    target = f"{SIGN_IN}?next={quote(path, safe='/')}"
     if request.headers.get("hx-request") == "true":
         return Response(status_code=204, headers={"HX-Redirect": SIGN_IN})
     return RedirectResponse(target, 303)
@@ -221,9 +213,14 @@ async def _home(request: Request) -> Response:
 
 async def _asset(request: Request) -> Response:
     try:
-        found = assets.answer(request.path_params["name"], request.headers.get("accept-encoding", ""))
+        response = answer_asset(request.path_params["name"], request.headers.get("accept-encoding", ""))
     except HeadgateError as error:
-        found = Response(str(error), 404, media_type="text/plain")
-    for name, value in HEADERS.items():
-        found.headers.setdefault(name, value)
-    return found
+        response = Response(str(error), 404, media_type="text/plain")
+    return _guarded(response)
+
+
+def _guarded(response: Response) -> Response:
+    """Say what browsers may do with it, unless it says so itself."""
+    for name, value in view.HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response

@@ -94,9 +94,9 @@ class Session:
         """Return what forms of this session carry."""
         return hmac.new(self.secret, b"form", hashlib.sha256).hexdigest()
 
-    def has_token(self, given: str) -> bool:
+    def has_token(self, token: str) -> bool:
         """Tell whether a form is one of this session."""
-        return hmac.compare_digest(self.token.encode(), given.encode(errors="replace"))
+        return hmac.compare_digest(self.token.encode(), token.encode(errors="replace"))
 
     def can_restore(self, what: str, *requests: tuple[Any, ...]) -> str:
         """Keep what brings something back; returns its name."""
@@ -108,14 +108,14 @@ class Session:
             del self.deleted[next(iter(self.deleted))]
         return name
 
-    def has_restored(self, name: str, found: Restoring, done: int) -> None:
+    def has_restored(self, name: str, restoring: Restoring, done: int) -> None:
         """Keep the requests that were not made, to be tried again."""
-        self.deleted[name] = found._replace(requests=found.requests[done:])
+        self.deleted[name] = restoring._replace(requests=restoring.requests[done:])
 
     def restoring(self, name: str) -> Restoring | None:
         """Take what brings something back, if that is still possible."""
-        found = self.deleted.pop(name, None)
-        return None if found is None or found.until < time.monotonic() else found
+        restoring = self.deleted.pop(name, None)
+        return None if restoring is None or restoring.until < time.monotonic() else restoring
 
 
 class Sessions:
@@ -129,7 +129,7 @@ class Sessions:
 
     def __len__(self) -> int:
         """Count them."""
-        return sum(place == each.place for place, each in self._open.items())
+        return sum(digest == each.place for digest, each in self._open.items())
 
     def begin(self, key: Key | None) -> tuple[Session, str]:
         """Open a session; returns it and its cookie."""
@@ -148,16 +148,16 @@ class Sessions:
         """Return the session of a cookie, if it counts."""
         if not cookie:
             return None
-        now, place = self._clock(), _hash(cookie)
-        session = self._open.get(place)
+        now, digest = self._clock(), _hash(cookie)
+        session = self._open.get(digest)
         if session is None:
             return None
         if self._is_over(session):
             self._drop(session)
             return None
-        if place == session.former:
+        if digest == session.former:
             if session.until is not None and session.until < now:
-                del self._open[place]
+                del self._open[digest]
                 session.former = None
                 return None
         elif session.former is not None and session.until is None:
@@ -175,11 +175,11 @@ class Sessions:
 
     def rotate(self, cookie: str) -> str | None:
         """Return another cookie for a session if it is time for one."""
-        now, place = self._clock(), _hash(cookie)
-        session = self._open.get(place)
+        now, digest = self._clock(), _hash(cookie)
+        session = self._open.get(digest)
         if session is None:
             return None
-        if place == session.former:
+        if digest == session.former:
             # An answer can be lost, and the cookie with it: then there is another one.
             if session.until is not None or now - session.rotated < _GRACE:
                 return None
@@ -189,7 +189,7 @@ class Sessions:
         else:
             if session.former is not None:
                 self._open.pop(session.former, None)
-            session.former, session.until = place, None
+            session.former, session.until = digest, None
         fresh = secrets.token_urlsafe(32)
         session.place, session.rotated = _hash(fresh), now
         self._open[session.place] = session
@@ -207,9 +207,9 @@ class Sessions:
 
     def _drop(self, session: Session) -> None:
         session.ended = True
-        for place in (session.place, session.former):
-            if place is not None:
-                self._open.pop(place, None)
+        for digest in (session.place, session.former):
+            if digest is not None:
+                self._open.pop(digest, None)
 
     def _forget(self, key: str | None) -> None:
         """Make room for one more: without those that are over, and the longest unused if there are many."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headgate.core.settings import Kind, setting
+from headgate.core.settings import Input, Output, setting
 from headgate.service.settings import ServiceSettings
 
 
@@ -12,17 +12,14 @@ from headgate.service.settings import ServiceSettings
 class ServeSettings(ServiceSettings):
     """What `headgate serve` is told."""
 
-    data: str = setting(
+    data: Output = setting(
         "the directory that everything is kept in; it is made if it is not there",
         "",
-        kind=Kind.OUTPUT,
         metavar="DIRECTORY",
         shown="a temporary one with `--demo`, which is removed at the end; else it is required",
     )
-    network: str | None = setting(
+    network: Input | None = setting(
         "a file of sites, as `headgate network deploy` takes it: the console shows how these fare",
-        None,
-        kind=Kind.INPUT,
         metavar="FILE",
     )
     demo: bool = setting(

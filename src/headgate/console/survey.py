@@ -13,16 +13,15 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from headgate.backtest.checking import check_filters
 from headgate.contents.registry import contents_of, kind_of
-from headgate.core.event import JSON
 from headgate.errors import HeadgateError
-from headgate.service.api.filters import settings_of
-from headgate.service.envelope import stored_events
+from headgate.service.api.validating import fits, last_events, settings_of
+from headgate.service.worker import telling
 
 if TYPE_CHECKING:
     from headgate.core.event import Event
@@ -112,14 +111,14 @@ class Survey:
         """
         costs = [each.backend.check_costs(events) for each in tenant.index.engines]
         known = tenant.names.numbers
-        found: list[int] = []
+        chosen: list[int] = []
         for each in costs:
             if each is None:
                 self.by_chance = True
                 return sorted(random.sample(numbers, MOST))
             most = np.argsort(-each.work, kind="stable")[: 2 * LISTED]
-            found += [known[name] for name in map(each.ids.__getitem__, most.tolist()) if name in known]
-        return found
+            chosen += [known[name] for name in map(each.ids.__getitem__, most.tolist()) if name in known]
+        return chosen
 
 
 def _surveyed(tenant: Tenant, some: list[Stored], events: list[Event]) -> list[Surveyed]:
@@ -127,15 +126,15 @@ def _surveyed(tenant: Tenant, some: list[Stored], events: list[Event]) -> list[S
     for each in some:
         indexed = each.indexed
         by_dialect.setdefault(indexed.dialect, []).append((each.id, indexed.filter))
-    found = []
+    surveyed = []
     for dialect, rows in by_dialect.items():
         kind = kind_of(contents_of([dialect]))
-        fitting = [each for each in events if _fits(kind, each)]
+        fitting = [each for each in events if fits(kind, each)]
         checks = check_filters([text for _, text in rows], settings_of(tenant, dialect), fitting)
         for (identity, text), check in zip(rows, checks, strict=True):
             reached = 1.0 if check.reached is None else check.reached
             verified = () if check.costs is None else check.costs.verified
-            found.append(
+            surveyed.append(
                 Surveyed(
                     identity,
                     text,
@@ -146,20 +145,7 @@ def _surveyed(tenant: Tenant, some: list[Stored], events: list[Event]) -> list[S
                     tuple(verified),
                 )
             )
-    return found
-
-
-def _fits(kind: Any, event: Event) -> bool:
-    return kind.rows if event.content_type == JSON else event.content_type in kind.types.values()
-
-
-def last_events(tenant: Tenant, most: int) -> list[Event]:
-    """Read the last events that are kept."""
-    log = tenant.store.log
-    found: list[Event] = []
-    for block in log.read(max(log.bounds().last - most + 1, 1), most):
-        found += stored_events(block.texts)
-    return found[-most:]
+    return surveyed
 
 
 class Surveys:
@@ -173,21 +159,17 @@ class Surveys:
 
     def of(self, tenant: Tenant, *, again: bool = False) -> Survey:
         """Return the survey of a tenant; begins one if there is none that counts."""
-        found = self._by_tenant.get(tenant.name)
-        ended = found is not None and found.ended is not None
-        old = ended and found is not None and time.monotonic() - (found.ended or 0) > _FRESH
-        if found is None or old or (ended and again):
+        survey = self._by_tenant.get(tenant.name)
+        ended = survey is not None and survey.ended is not None
+        old = ended and survey is not None and time.monotonic() - (survey.ended or 0) > _FRESH
+        if survey is None or old or (ended and again):
             there = len(tenant.names)
-            found = self._by_tenant[tenant.name] = Survey(min(there, MOST), there)
-            running = asyncio.get_running_loop().run_in_executor(self._threads, found.run, tenant)
+            survey = self._by_tenant[tenant.name] = Survey(min(there, MOST), there)
+            running = asyncio.get_running_loop().run_in_executor(self._threads, survey.run, tenant)
             self._running.add(running)
-            running.add_done_callback(self._ended)
-        return found
-
-    def _ended(self, running: asyncio.Future[None]) -> None:
-        self._running.discard(running)
-        if not running.cancelled() and running.exception() is not None:
-            _LOG.error("a survey failed", exc_info=running.exception())
+            running.add_done_callback(self._running.discard)
+            running.add_done_callback(telling(_LOG, "a survey failed"))
+        return survey
 
     async def close(self) -> None:
         """Have all end: what they read is closed next."""

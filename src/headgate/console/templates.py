@@ -1,36 +1,78 @@
-"""Templates, and how numbers, times and values are written in them."""
+"""Templates, how numbers, times and values are written in them, and the files that pages load."""
 
 from __future__ import annotations
 
 import datetime as dt
+import gzip
+import hashlib
 import time
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
 
-from headgate.console.assets import address_of
 from headgate.core import __version__
+from headgate.report.pages import templates_of
+from headgate.report.words import size
+from headgate.service.problems import NotFound
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_PLACES = {
+    "style.css": ("headgate.report", "style.css"),
+    "console.css": ("headgate.console", "static/console.css"),
+    "console.js": ("headgate.console", "static/console.js"),
+    "charts.js": ("headgate.console", "static/charts.js"),
+    "drawing.js": ("headgate.console", "static/drawing.js"),
+    "icon.svg": ("headgate.console", "static/icon.svg"),
+    "htmx.js": ("headgate.console", "static/vendor/htmx-4.0.1.min.js"),
+    "uplot.js": ("headgate.console", "static/vendor/uplot-1.6.32.min.js"),
+    "uplot.css": ("headgate.console", "static/vendor/uplot-1.6.32.min.css"),
+    "dagre.js": ("headgate.console", "static/vendor/dagre-3.1.3.min.js"),
+}
+PREFIX = "/console/assets"
+
+
+class Asset(NamedTuple):
+    """A file, ready to be sent."""
+
+    body: bytes
+    packed: bytes
+    media_type: str
+    digest: str
+
+
+@cache
+def asset(name: str) -> Asset:
+    """Load a file."""
+    package, path = _PLACES[name]
+    body = files(package).joinpath(path).read_bytes()
+    digest = hashlib.sha256(body).hexdigest()[:12]
+    return Asset(body, gzip.compress(body, 9, mtime=0), _TYPES[path[path.rindex(".") :]], digest)
+
+
+def address_of(name: str) -> str:
+    """Return where a page finds a file."""
+    return f"{PREFIX}/{asset(name).digest}/{name}"
+
+
+def answer_asset(name: str, accepted: str) -> Response:
+    """Send a file."""
+    if name not in _PLACES:
+        raise NotFound(f"the console has no file {name!r}")
+    file = asset(name)
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" not in accepted:
+        return Response(file.body, headers=headers, media_type=file.media_type)
+    return Response(file.packed, headers=headers | {"Content-Encoding": "gzip"}, media_type=file.media_type)
+
+
 _SPANS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-
-
-def size(value: float) -> str:
-    """Write a number of bytes.
-
-    >>> size(900), size(1536), size(3 << 30)
-    ('900 B', '1.5 KiB', '3.0 GiB')
-    """
-    for unit in _UNITS:
-        if value < 1_024 or unit == _UNITS[-1]:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1_024
-    raise AssertionError(value)
 
 
 def span(seconds: float) -> str:
@@ -97,26 +139,12 @@ def written(value: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("headgate.console", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters |= {
-        "size": size,
-        "span": span,
-        "count": count,
-        "share": share,
-        "moment": moment,
-        "shown": shown,
-        "written": written,
-    }
+    jinja = templates_of("headgate.console", "templates")
+    jinja.filters |= {each.__name__: each for each in (size, span, count, share, moment, shown, written)}
     from headgate.console.view import place_of
 
-    found.globals |= {"asset": address_of, "place": place_of, "version": __version__, "now": time.time}
-    return found
+    jinja.globals |= {"asset": address_of, "place": place_of, "version": __version__, "now": time.time}
+    return jinja
 
 
 def template(name: str) -> Template:

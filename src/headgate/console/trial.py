@@ -23,9 +23,10 @@ from headgate.console.draft import Planned, Refused, Row, changes_graph, ids_of,
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 from headgate.runtime.operations import UNSUBSCRIBE
 from headgate.service.problems import Busy
-from headgate.service.resources import DEFAULT
-from headgate.service.tenant.index import Index, Ranking
+from headgate.service.resources import DEFAULT, RankBody
+from headgate.service.tenant.index import Index
 from headgate.service.tenant.past import Comparison, Tally
+from headgate.service.worker import telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +169,9 @@ class Run:
                 f"ranks and changes of the graph concern all {len(tenant.names):,} subscriptions, and at "
                 f"most {WHOLE:,} are tried here: use `headgate backtest --changes`"
             )
-        revisions = {each: tenant.revisions[each] for each in named if each in tenant.revisions}
+        revisions = {
+            each: tenant.registry.revisions[each] for each in named if each in tenant.registry.revisions
+        }
         planned = plan(tenant.contents(None if whole else named), rows)
         if self._stop.is_set():
             return
@@ -218,13 +221,13 @@ class Run:
     def _asked(self, index: Index, events: Sequence[Event]) -> Sequence[Sequence[Id] | EventError]:
         if self.question.best is None:
             return index.match(events)
-        found: list[list[Id] | EventError] = []
+        lists: list[list[Id] | EventError] = []
         for event in events:
             try:
-                found.append([each.subscription for each in index.top(event, Ranking(self.question.best))])
+                lists.append([each.subscription for each in index.top(event, RankBody(k=self.question.best))])
             except EventError as error:
-                found.append(error)
-        return found
+                lists.append(error)
+        return lists
 
     # What it comes to
 
@@ -235,7 +238,7 @@ class Run:
             result.tally(identity)
         filters = {str(each.id): each.filter for each in planned.before.subscriptions}
         filters |= {str(each.id): each.filter for each in planned.after.subscriptions}
-        found = []
+        effects = []
         for identity, each in result.tallies.items():
             op = planned.ops.get(identity, "")
             if not (op or each.gained or each.lost or each.higher or each.lower):
@@ -243,8 +246,8 @@ class Run:
             share = each.after / result.events if result.events else 0.0
             silent = not each.after and op != UNSUBSCRIBE
             stored = self.tenant.store.subscriptions.get(identity)
-            said = planned.rows.get(identity, {}).get("consumer")
-            found.append(
+            consumer = planned.rows.get(identity, {}).get("consumer")
+            effects.append(
                 Effect(
                     **vars(each),
                     id=identity,
@@ -252,10 +255,10 @@ class Run:
                     filter=filters.get(identity, ""),
                     share=share,
                     flag=NOTHING if silent else NOISY if share > NOISE else "",
-                    consumer=str(said or (DEFAULT if stored is None else stored.consumer)),
+                    consumer=str(consumer or (DEFAULT if stored is None else stored.consumer)),
                 )
             )
-        return sorted(found, key=lambda each: (-each.gained - each.lost, not each.op, each.id))
+        return sorted(effects, key=lambda each: (-each.gained - each.lost, not each.op, each.id))
 
 
 class Trials:
@@ -276,18 +279,14 @@ class Trials:
         self._running.add(run)
         task = asyncio.get_running_loop().create_task(self._follow(run))
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(telling(_LOG, "a trial failed"))
 
     async def _follow(self, run: Run) -> None:
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, run.work)
         finally:
             self._running.discard(run)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            _LOG.error("a trial failed", exc_info=task.exception())
 
     async def close(self) -> None:
         """Have all end."""

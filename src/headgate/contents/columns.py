@@ -23,9 +23,25 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Clause, Content, Keys
     from headgate.core.ids import Ids
 
+
 _Array = tuple[str, tuple[int, ...], bytes]
 _PARTS: msgspec.msgpack.Decoder[list[list[_Array]]] = msgspec.msgpack.Decoder(list[list[_Array]])
 ColumnsT = TypeVar("ColumnsT")
+
+
+ArraysT = TypeVar("ArraysT", bound=tuple[Any, ...])
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that nobody can write through: built, mapped and growing arrays are one type then."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def all_read_only(groups: ArraysT) -> ArraysT:
+    """Return groups of arrays, where they lie, such that nobody can write through them."""
+    return type(groups)(*[type(group)(*map(read_only, group)) for group in groups])
 
 
 def to_bytes(columns: Iterable[Any]) -> bytes:
@@ -42,25 +58,27 @@ def from_bytes(data: bytes | memoryview, kind: Callable[..., ColumnsT]) -> Colum
     >>> from_bytes(to_bytes((np.arange(2), TextPool.build(["a"]))), lambda *parts: parts)[1].texts()
     ['a']
     """
-    found: list[Any] = []
+    fields: list[Any] = []
     for part in _PARTS.decode(data):
         arrays = [np.frombuffer(raw, type_).reshape(shape) for type_, shape, raw in part]
-        found.append(arrays[0] if len(arrays) == 1 else TextPool(*arrays))
-    return kind(*found)
+        fields.append(arrays[0] if len(arrays) == 1 else TextPool(*arrays))
+    return kind(*fields)
 
 
 def merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]]:
     """Make one pool of several; returns it, and where the texts of each have gone."""
     places: dict[str, int] = {}
-    found = [
+    moved = [
         np.array([places.setdefault(text, len(places)) for text in pool.texts()], np.int32) for pool in pools
     ]
-    return TextPool.build(places), found
+    return TextPool.build(places), moved
 
 
 def starts_of(sizes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where runs of some sizes begin; one more at the end."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    """Return where runs of some sizes begin when they are laid end to end, and where the last one ends."""
+    begins = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=begins[1:])
+    return begins
 
 
 def joined_starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -68,7 +86,9 @@ def joined_starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return starts_of(np.concatenate([np.diff(each) for each in parts]))
 
 
-def picked(start: NDArray[Any], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def picked(
+    start: NDArray[Any], order: NDArray[np.integer[Any]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return where the picked runs begin, and the places of what is in them."""
     sizes = np.diff(start)[order]
     ends = starts_of(sizes)
@@ -118,7 +138,11 @@ class ColumnFilters:
 
     contents: ColumnContents
     columns: Any
-    attributes: tuple[str, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """List the attributes that they name."""
+        return self.contents.named(self.columns)
 
     def take(self, order: NDArray[np.int64]) -> ColumnFilters:
         """Pick filters."""
@@ -167,9 +191,60 @@ class ColumnContents(ABC):
     def indexed(self, ids: Ids, texts: TextPool, columns: Any) -> Content:
         """Index columns, in the order of their ids."""
 
+    def named(self, columns: Any) -> tuple[str, ...]:
+        """List the attributes that filters name; patterns over documents name none."""
+        del columns
+        return ()
+
     def file(self, parts: Sequence[memoryview]) -> tuple[ColumnFilters, NDArray[np.int64]]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, self.columns) for part in parts]
         counts = np.array([each.size for each in columns], np.int64)
         # With one that is empty, so that there is one.
         return ColumnFilters(self, self.concatenate([self.compiled([]), *columns])), counts
+
+
+class Growing:
+    """An array with room at its end. What is in it stays; growing makes another array.
+
+    >>> numbers = Growing(np.int64)
+    >>> numbers.extend([3, 4])
+    >>> numbers.append(5)
+    >>> numbers.used.tolist()
+    [3, 4, 5]
+    """
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self.array: NDArray[Any] = np.zeros(64, kind)
+        self.size = 0
+
+    @property
+    def used(self) -> NDArray[Any]:
+        """Return what is in it, not copied."""
+        return self.array[: self.size]
+
+    def copy(self) -> Growing:
+        """Return another one with the same in it, and no room."""
+        made = Growing(self.array.dtype.type)
+        made.array, made.size = self.used.copy(), self.size
+        return made
+
+    def reserve(self, more: int) -> None:
+        """Make room for some more items."""
+        room = len(self.array)
+        if self.size + more > room:
+            grown = np.zeros(max(self.size + more, 2 * room), self.array.dtype)
+            grown[: self.size] = self.array[: self.size]
+            self.array = grown
+
+    def extend(self, items: Sequence[int] | NDArray[Any]) -> None:
+        """Append items."""
+        self.reserve(len(items))
+        self.array[self.size : self.size + len(items)] = items
+        self.size += len(items)
+
+    def append(self, item: float) -> None:
+        """Append one item."""
+        self.reserve(1)
+        self.array[self.size] = item
+        self.size += 1

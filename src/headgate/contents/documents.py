@@ -7,107 +7,166 @@ too much for a document does not hold, and is told with the reason.
 from __future__ import annotations
 
 import threading
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from bisect import bisect_left
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.live import FrozenBase, LiveIndex, LiveState, Tail
+from headgate.contents.blocks import BlockTail
+from headgate.contents.live import FrozenBase, LiveIndex, LiveState
 from headgate.contents.portions import Portion
-from headgate.contents.protocol import PAIRS, CheckCosts
-from headgate.contents.refusing import made_of
-from headgate.contents.sharing import slice_of
+from headgate.contents.protocol import PAIRS, CheckCosts, slice_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.omission import tell_all
-from headgate.core.snapshot import open_snapshot
-from headgate.errors import EventError, SnapshotError, SubscriptionError
+from headgate.core.snapshot import open_snapshot, write_snapshot
+from headgate.errors import EventError, SnapshotError, SubscriptionError, made_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Self
 
     from numpy.typing import NDArray
 
+    from headgate.contents.live import Moment
     from headgate.core.event import Id
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
 
 TOGETHER = 32
 """Documents that are encoded before the first of them is matched."""
+_PREPARED = 1 << 14
+"""Filters that are kept ready to be asked what they give, some kilobytes each."""
 FEW = 16
 """Ids that are looked up one by one; more of them by Arrow, all at once."""
 
 
-class Matcher(Protocol):
-    """Filters that can be asked together."""
-
-    def match(self, document: Any, left_out: dict[int, str], /) -> NDArray[Any]:
-        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-
-
-class BaseMatcher(Matcher, Protocol):
-    """The same in two steps, and what it takes to ask them."""
+class BaseMatcher(ABC):
+    """Filters that can be asked together. Any number of threads may ask."""
 
     @property
+    @abstractmethod
     def finds_words(self) -> bool:
         """Tell whether encoding a document looks words up: then several are encoded one after another."""
 
-    def encode(self, document: Any, /) -> Any:
+    @abstractmethod
+    def encode(self, document: Any) -> Any:
         """Make of a document what filters are asked with."""
 
-    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str], /) -> NDArray[Any]:
-        """List the filters that hold for a document that is encoded."""
+    @abstractmethod
+    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> NDArray[Any]:
+        """List the filters that hold for a document that is encoded, rising."""
 
-    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64], /) -> None:
+    @abstractmethod
+    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes."""
+
+    def match(self, document: Any, left_out: dict[int, str] | None = None) -> NDArray[Any]:
+        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
+        return self.match_encoded(document, self.encode(document), {} if left_out is None else left_out)
+
+
+class FilterWriter(Protocol):
+    """Compiles filters one after another."""
+
+    def add(self, filter_: Any, /) -> Any:
+        """Append a filter."""
+
+    def columns(self) -> Any:
+        """Return all that was added."""
 
 
 class DocumentBase(FrozenBase):
-    """A base that asks documents; `pattern` returns a filter by its number."""
+    """A base of filters of documents, and how others are compiled like them; `pattern` returns one."""
 
     matcher: BaseMatcher
     pattern: Callable[[int], Any]
 
-    @property
-    @abstractmethod
-    def nbytes(self) -> int:
-        """Count the bytes of the arrays."""
+    room: ClassVar[str]
+    layout: ClassVar[int]
+    """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
+    take: ClassVar[staticmethod[[Any, NDArray[np.int64]], Any]]
+    concatenate: ClassVar[staticmethod[[Sequence[Any]], Any]]
+    parse: ClassVar[staticmethod[[str], Any]]
+    """Reads a filter that was taken before."""
+    ready: ClassVar[staticmethod[[Any], Any]]
+    """Prepares a filter to be asked what it gives."""
 
-
-class TailView(Matcher, Protocol):
-    """The filters of a tail at one moment."""
-
-    @property
-    def size(self) -> int:
-        """Count them."""
-
-
-class DocumentTail(Tail, Protocol):
-    """A tail that asks documents."""
-
-    def view(self) -> TailView:
-        """Return the filters as they are now."""
-
-    def pattern(self, place: int) -> Any:
-        """Return a filter."""
-
-
-BaseT = TypeVar("BaseT", bound=DocumentBase)
-TailT = TypeVar("TailT", bound=DocumentTail)
-StateT = TypeVar("StateT", bound="DocumentState[Any, Any]")
-
-
-class DocumentState(LiveState[BaseT, TailT]):
-    """Base and tail."""
+    def __init__(self, ids: Ids, filters: TextPool) -> None:
+        super().__init__(ids, filters)
+        self.prepared = lru_cache(_PREPARED)(self._prepared)
 
     @property
     def version(self) -> int:
         """Return what rises when something else changes that decides what holds."""
         return 0
+
+    @abstractmethod
+    def writer(self) -> FilterWriter:
+        """Return what compiles filters to columns."""
+
+    @abstractmethod
+    def matcher_of(self, columns: Any, pattern: Callable[[int], Any]) -> BaseMatcher:
+        """Return what asks filters in columns; `pattern` returns one by its number."""
+
+    @abstractmethod
+    def columns_of(self, numbers: NDArray[np.int64]) -> Any:
+        """Return some filters in columns."""
+
+    @abstractmethod
+    def with_filters(self, ids: Ids, filters: TextPool, columns: Any) -> Self:
+        """Build a base of other filters, with the settings of this one."""
+
+    def admit(self, found: Any, late: Sequence[Any]) -> None:
+        """Refuse a filter that cannot be here, given those that came late."""
+
+    def _prepared(self, number: int) -> Any:
+        return self.ready(self.parse(self.filters.text(number)))
+
+    def _write(
+        self,
+        path: Path,
+        source: Mapping[str, object] | None,
+        arrays: Mapping[str, NDArray[Any]],
+        counts: Mapping[str, int],
+        about: Mapping[str, object],
+    ) -> None:
+        """Write a snapshot, with ids and texts."""
+        offsets, data = self.filters
+        write_snapshot(
+            path,
+            self.room,
+            {**arrays, "filter_offsets": offsets, "filter_data": data, **self.ids.to_arrays()},
+            counts={"subscriptions": len(self.ids), **counts},
+            about={"layout": self.layout, "source": dict(source or {}), **about},
+        )
+
+
+BaseT = TypeVar("BaseT", bound=DocumentBase)
+
+
+class DocumentState(LiveState[BaseT, BlockTail], Generic[BaseT]):
+    """Base and tail."""
+
+    def __init__(self, base: BaseT) -> None:
+        super().__init__(base, BlockTail(base))
+
+    @property
+    def version(self) -> int:
+        """Return what rises when something else changes that decides what holds."""
+        return self.base.version
+
+    def prepared(self, number: int) -> Any:
+        """Return a filter that is ready to be asked what it gives."""
+        base = len(self.base.ids)
+        if number < base:
+            return self.base.prepared(number)
+        return self.base.ready(self.tail.pattern(number - base))
 
     def pattern(self, number: int) -> Any:
         """Return a filter."""
@@ -131,14 +190,14 @@ class DocumentState(LiveState[BaseT, TailT]):
             if encoded is None
             else matcher.match_encoded(document, encoded, early)
         )
-        found: NDArray[np.int64] = base.astype(np.int64)
+        early_numbers: NDArray[np.int64] = base.astype(np.int64)
         late = view.match(document, lately).astype(np.int64) if view.size else np.zeros(0, np.int64)
         if early or lately:
             left_out += self.named(early, {n: why for n, why in lately.items() if n < view.size})
         if self._gone:
-            found = found[self.base.removed[found] == 0]
+            early_numbers = early_numbers[self.base.removed[early_numbers] == 0]
             late = late[self.tail_removed[late] == 0]
-        return np.concatenate([found, late + len(self.base.ids)]) if len(late) else found
+        return np.concatenate([early_numbers, late + len(self.base.ids)]) if len(late) else early_numbers
 
     def find_all(self, ids: Sequence[Id]) -> list[int]:
         """Find the numbers of some subscriptions, -1 for none."""
@@ -156,13 +215,9 @@ class DocumentState(LiveState[BaseT, TailT]):
 
     def match_one(self, document: Any, left_out: list[tuple[Id, str]]) -> list[Id]:
         """List the ids that match, sorted; what is too much goes to `left_out`, with the reason."""
-        found = self.match(document, left_out)
-        ids: list[Any] = (
-            [self.id_of(number) for number in found.tolist()]
-            if len(found) < FEW
-            else self.id_array(found).to_pylist()
-        )
-        if len(found) and found[-1] >= len(self.base.ids):
+        numbers = self.match(document, left_out)
+        ids: list[Any] = self.listed(numbers)
+        if not self.in_order(numbers):
             ids.sort()
         return ids
 
@@ -176,7 +231,7 @@ class _Answer(NamedTuple):
     left_out: list[tuple[Id, str]]
 
 
-class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
+class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
     """Filters of documents. A room says how documents and filters are read."""
 
     dialect: ClassVar[str]
@@ -188,8 +243,8 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
     _print: ClassVar[staticmethod[[Any], str]]
     """Writes a filter in the room's own dialect."""
 
-    def __init__(self, state: StateT, compact_after: int | None) -> None:
-        super().__init__(state, compact_after)
+    def __init__(self, base: BaseT, *, compact_after: int | None = 4096) -> None:
+        super().__init__(DocumentState(base), compact_after)
         self._local = threading.local()
 
     @abstractmethod
@@ -211,9 +266,9 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
     ) -> tuple[Ids, TextPool]:
         """Parse subscriptions and have their filters written in the order of their ids."""
         read = read or cls.read_filter
-        given = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in given)
-        by_id = {each.id: each for each in given}
+        rows = list(subscriptions)
+        ids = Ids.of(subscription.id for subscription in rows)
+        by_id = {each.id: each for each in rows}
 
         def added(row: Subscription) -> str:
             text, pattern = read(row.filter, row.dialect)
@@ -222,17 +277,6 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
 
         return ids, TextPool.build(made_of([by_id[identity] for identity in ids], added))
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of the base's arrays, without the texts of the filters."""
-        nbytes: int = self._state.base.nbytes
-        return nbytes
-
-    @property
-    def text_nbytes(self) -> int:
-        """Count the bytes of the base's texts."""
-        return sum(array.nbytes for array in self._state.base.filters)
-
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted.
 
@@ -240,9 +284,9 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         it is logged. That is so for all questions.
         """
         left_out: list[tuple[Id, str]] = []
-        found = self._state.match_one(self._document(event), left_out)
+        ids = self._state.match_one(self._document(event), left_out)
         tell_all(event.id, left_out)
-        return found
+        return ids
 
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`.
@@ -251,9 +295,9 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         """
         state = self._state
         state.check_type(at_least)
-        found: list[Any] = self._matches(state, event)
-        place = bisect_left(found, at_least)
-        return found[place] if place < len(found) else None
+        ids: list[Any] = self._matches(state, event)
+        position = bisect_left(ids, at_least)
+        return ids[position] if position < len(ids) else None
 
     def numbers(
         self, event: Event, count: int | None = None, at_least: int | None = None
@@ -262,17 +306,17 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         state = self._state
         if len(state) and not state.numbered:
             raise SubscriptionError("ids here are text: ask for `match`, which lists them")
-        found = np.array(self._matches(state, event), np.int64)
-        return found[0 if at_least is None else np.searchsorted(found, at_least) :][:count]
+        numbers = np.array(self._matches(state, event), np.int64)
+        return numbers[0 if at_least is None else np.searchsorted(numbers, at_least) :][:count]
 
-    def _matches(self, state: StateT, event: Event) -> list[Id]:
+    def _matches(self, state: DocumentState[BaseT], event: Event) -> list[Id]:
         """Match an event, or remember what it matched when this thread asked last."""
         key = (state, state.changes, state.version)
         held: _Answer | None = getattr(self._local, "answer", None)
         if held is None or held.event is not event or held.key != key:
             left_out: list[tuple[Id, str]] = []
-            found = state.match_one(self._document(event), left_out)
-            held = self._local.answer = _Answer(event, key, found, left_out)
+            ids = state.match_one(self._document(event), left_out)
+            held = self._local.answer = _Answer(event, key, ids, left_out)
         tell_all(event.id, held.left_out)
         return held.found
 
@@ -302,15 +346,15 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
         state = self._state
         late = state.late > 0
         events, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for place, (document, encoded) in enumerate(_encoded(state.base.matcher, documents)):
+        for row, (document, encoded) in enumerate(_encoded(state.base.matcher, documents)):
             left_out: list[tuple[Id, str]] = []
-            found = state.match(document, left_out, encoded)
+            matches = state.match(document, left_out, encoded)
             if left_out:
-                tell_all(identities[place].as_py(), left_out)
-            if late and len(found) > 1:
-                found = np.array(sorted(found.tolist(), key=state.id_of), np.int64)
-            events.append(np.full(len(found), place))
-            numbers.append(found)
+                tell_all(identities[row].as_py(), left_out)
+            if late and len(matches) > 1:
+                matches = np.array(sorted(matches.tolist(), key=state.id_of), np.int64)
+            events.append(np.full(len(matches), row))
+            numbers.append(matches)
         return Portion(0, len(documents), np.concatenate(events), np.concatenate(numbers), state)
 
     def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
@@ -336,6 +380,14 @@ class DocumentIndex(LiveIndex[StateT], Generic[StateT]):
 
     def _compiled(self, text: str) -> Any:
         return self._parse(text)
+
+    def _rebuilt(self, moment: Moment[DocumentState[BaseT]]) -> DocumentState[BaseT]:
+        state, kept, late = moment
+        base = state.base
+        ids, filters, order = state.merged(kept, late)
+        left = base.columns_of(np.flatnonzero(kept))
+        columns = base.concatenate([left, base.take(state.tail.columns(), np.flatnonzero(late))])
+        return DocumentState(base.with_filters(ids, filters, base.take(columns, order)))
 
 
 def _encoded(matcher: BaseMatcher, documents: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -363,10 +415,10 @@ def _texts(column: pa.Array[Any], name: str) -> list[str]:
 def open_laid_out(path: Path, room: str, layout: int, *, verify: bool) -> Snapshot:
     """Open a snapshot, memory-mapped; refuses one of another layout of its arrays."""
     snapshot = open_snapshot(path, room, verify=verify)
-    found = snapshot.about.get("layout")
-    if found != layout:
+    written = snapshot.about.get("layout")
+    if written != layout:
         raise SnapshotError(
-            f"snapshot {path} has layout {found} of this room, and this Headgate reads {layout}: "
+            f"snapshot {path} has layout {written} of this room, and this Headgate reads {layout}: "
             "compile it again (headgate compile), or use the Headgate that wrote it"
         )
     return snapshot
@@ -381,6 +433,6 @@ def stored_parts(parts: Iterable[Any], kinds: Mapping[str, Any]) -> dict[str, ND
     }
 
 
-def parts_of(found: Mapping[str, NDArray[Any]], kinds: Mapping[str, Any]) -> list[Any]:
+def parts_of(arrays: Mapping[str, NDArray[Any]], kinds: Mapping[str, Any]) -> list[Any]:
     """Take groups of arrays out of a snapshot."""
-    return [kind(*(found[f"{name}_{field}"] for field in kind._fields)) for name, kind in kinds.items()]
+    return [kind(*(arrays[f"{name}_{field}"] for field in kind._fields)) for name, kind in kinds.items()]

@@ -7,8 +7,8 @@ inside methods.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 
 from headgate.contents.settings import PLAIN, PlainSettings
 from headgate.core.event import FEED_TYPES
@@ -177,21 +177,17 @@ class Kind(ABC):
         del path
         return ""
 
-    @abstractmethod
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> Contents:
         """Return what compiles tables of filters; `read_sample` reads a table of events, if one is named."""
+        del read_sample
+        return cast("Contents", self.room(wanted))
 
     def check_filter(self, text: str, dialect: str, wanted: FilterSettings | None = None) -> None:
         """Refuse a bad filter, with its settings."""
         self.room(wanted).clauses(text, dialect)
 
-    def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
-        """List what verified filters look at, and what of it they compare, if events are rows."""
-        del snapshots
-        return set(), set()
-
     def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
-        """List the same of filters that are indexed."""
+        """List what filters look at, and what of it they compare, if events are rows."""
         del indexes
         return set(), set()
 
@@ -201,15 +197,15 @@ class Kind(ABC):
 
         finder = contents.finder(None)
         seen = [frozenset(self.keys(event.data)) for event in events] if self.documents else []
-        found = []
+        accesses = []
         for keys in finder.of_compiled(filed):
             if not keys:
-                found.append(Access(EVERY_EVENT, len(events)))
+                accesses.append(Access(EVERY_EVENT, len(events)))
                 continue
             test = keys.issubset if finder.demands else lambda each, keys=keys: not keys.isdisjoint(each)
             joined = " and " if finder.demands else " or "
-            found.append(Access(joined.join(sorted(keys)), sum(map(test, seen))))
-        return found
+            accesses.append(Access(joined.join(sorted(keys)), sum(map(test, seen))))
+        return accesses
 
     def verified_note(self, text: str, events: Sequence[Event]) -> str | None:
         """Say of a filter that is not decided by the index alone what is, and what the rest costs."""
@@ -220,6 +216,16 @@ class Kind(ABC):
 
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents, each in its place; what could not be read, or is none, as the reason."""
+        read: list[DocumentEvents | EventError] = []
+        for each in events:
+            try:
+                read.append(each if isinstance(each, EventError) else self.read_one(each))
+            except EventError as error:
+                read.append(error)
+        return read
+
+    def read_one(self, event: Event) -> DocumentEvents:
+        """Read a document, for kinds that read one after the other; refuses what cannot be read."""
         raise NotImplementedError
 
     def pack(self, event: Event) -> bytes:
@@ -252,23 +258,20 @@ class Kind(ABC):
     def shown(self, event: Event) -> Event:
         """Return an event with its data as text that can be shown."""
         data = event.data
-        return event if isinstance(data, str) else _with_text(event, data.decode(errors="replace"))
+        return event if isinstance(data, str) else replace(event, data=data.decode(errors="replace"))
 
     def close(self) -> None:  # noqa: B027 -- most have started nothing
         """End what reading started: Spark keeps its workers, and they would keep theirs."""
 
     def keys(self, data: Any) -> Iterable[str]:
-        """List what filters may demand of a document that was read; see `compiling.Finder`."""
-        raise NotImplementedError
+        """List what filters may demand of a document that was read (`Finder`); nothing if all are open."""
+        del data
+        return ()
 
     # What filters give
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
-        """Return what a filter that holds gives for an event, `limit` rows at most."""
-        raise NotImplementedError
-
-    def given_nothing(self, limit: int) -> Results:
-        """Return the same of a filter that does not hold."""
+        """Return what a filter gives for an event, `limit` rows at most; nothing if it does not hold."""
         raise NotImplementedError
 
     def no_result(self) -> Any:
@@ -294,19 +297,23 @@ class Kind(ABC):
         raise PlanError(f"filters of {self.title} have no views: they cannot be planned")
 
 
+def listed(words: Iterable[str]) -> str:
+    """List words with an "and" before the last.
+
+    >>> listed(["records", "RDF", "XML"])
+    'records, RDF and XML'
+    """
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def in_order(texts: Sequence[_T], order: Sequence[int] | None) -> Sequence[_T]:
     """Return texts in another order, if there is one.
 
     >>> in_order(["a", "b", "c"], [2, 0, 1]), in_order(["a"], None)
     (['c', 'a', 'b'], ['a'])
     """
-    return texts if order is None else [texts[place] for place in order]
-
-
-def _with_text(event: Event, text: str) -> Event:
-    from dataclasses import replace
-
-    return replace(event, data=text)
+    return texts if order is None else [texts[position] for position in order]
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -318,6 +325,15 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["   ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
     return [f"  {line}".rstrip() for line in lines]
+
+
+def check_size(data: str | bytes, most: int) -> None:
+    """Refuse a document that has too many bytes; of a text these are counted only if it may have too many."""
+    size = len(data)
+    if isinstance(data, str) and size <= most < 3 * size and not data.isascii():
+        size = len(data.encode(errors="surrogatepass"))
+    if size > most:
+        raise EventError(f"the document has {size:,} bytes: {most:,} are allowed")
 
 
 def bad_length(length: int, kind: Kind) -> EventError | None:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.portions import Asks
-from headgate.core.arguments import check_id
+from headgate.core.arguments import check_id, check_like, usable_id
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
@@ -45,10 +45,10 @@ class Names(dict[int, Any]):
         self._ids = ids
 
     def __missing__(self, number: int) -> Id:
-        found = self._ids[number]
+        identity = self._ids[number]
         if len(self) < LISTED:
-            self[number] = found
-        return found
+            self[number] = identity
+        return identity
 
 
 class FrozenBase(ABC):
@@ -73,8 +73,8 @@ class FrozenBase(ABC):
         if self.ids.numbered:
             return self.ids.some(numbers)
         if len(self.ids) <= ALL_LISTED:
-            found: list[Id] = self._all_names[numbers].tolist()
-            return found
+            listed: list[Id] = self._all_names[numbers].tolist()
+            return listed
         if len(numbers) > LISTED:
             return self.ids.some(numbers)
         names = self._names
@@ -82,9 +82,9 @@ class FrozenBase(ABC):
 
     @cached_property
     def _all_names(self) -> NDArray[np.object_]:
-        found = np.empty(len(self.ids), np.object_)
-        found[:] = self.ids.to_list()
-        return found
+        names = np.empty(len(self.ids), np.object_)
+        names[:] = self.ids.to_list()
+        return names
 
     @cached_property
     def _names(self) -> Names:
@@ -154,16 +154,14 @@ class LiveState(Generic[BaseT, TailT]):
 
     def check_type(self, identity: Id) -> None:
         """Refuse an id that is text among numbers, or a number among texts, or neither."""
-        if isinstance(identity, bool):
-            raise SubscriptionError(f"id {identity!r} is not usable: give text or a whole number")
-        if (len(self.base.ids) or self.tail_ids) and isinstance(identity, int) is not self.numbered:
-            wanted = "whole numbers" if self.numbered else "text"
-            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+        usable_id(identity)
+        if len(self.base.ids) or self.tail_ids:
+            check_like(identity, numbered=self.numbered)
 
     def find(self, identity: Id) -> int:
         """Find the number of a subscription, -1 for none."""
-        place = self._places.get(identity)
-        return self.base.find(identity) if place is None else len(self.base.ids) + place
+        position = self._places.get(identity)
+        return self.base.find(identity) if position is None else len(self.base.ids) + position
 
     def number_of(self, identity: Id) -> int:
         """Find the number of a subscription; refuses an id that is not here."""
@@ -180,22 +178,22 @@ class LiveState(Generic[BaseT, TailT]):
 
     def add(self, identity: Id, text: str, compiled: Any) -> None:
         """Append a subscription to the tail. Writer only."""
-        place = self.late
+        position = self.late
         # What an addition that failed has left.
-        del self.tail_ids[place:], self.tail_texts[place:]
-        if place == len(self.tail_removed):
-            self.tail_removed = np.concatenate([self.tail_removed, np.zeros(place, np.uint8)])
+        del self.tail_ids[position:], self.tail_texts[position:]
+        if position == len(self.tail_removed):
+            self.tail_removed = np.concatenate([self.tail_removed, np.zeros(position, np.uint8)])
         self.tail_ids.append(identity)
         self.tail_texts.append(text)
         self.tail.add(compiled)
-        self._places[identity] = place
+        self._places[identity] = position
         self.changes += 1
 
     def remove(self, identity: Id) -> bool:
         """Mark a subscription; returns whether there was one. Writer only."""
-        place = self._places.pop(identity, None)
-        if place is not None:
-            self.tail_removed[place] = 1
+        position = self._places.pop(identity, None)
+        if position is not None:
+            self.tail_removed[position] = 1
         else:
             number = self.base.find(identity)
             if number < 0:
@@ -228,8 +226,8 @@ class LiveState(Generic[BaseT, TailT]):
         """List the ids of some numbers."""
         if self.in_order(numbers):
             return self.base.listed(numbers)
-        found: list[Any] = self.id_array(numbers).to_pylist()
-        return found
+        ids: list[Any] = self.id_array(numbers).to_pylist()
+        return ids
 
     def numbers_at(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """Return the ids of some numbers, which are whole numbers themselves."""
@@ -266,7 +264,7 @@ class LiveState(Generic[BaseT, TailT]):
     def merged(self, kept: NDArray[np.bool_], late: NDArray[np.bool_]) -> Remainder:
         """Return ids and texts of some of the base and of the tail, in the order of the ids."""
         old, new = np.flatnonzero(kept), np.flatnonzero(late)
-        order = _rising(self.base.ids, old, [self.tail_ids[place] for place in new.tolist()])
+        order = _rising(self.base.ids, old, [self.tail_ids[position] for position in new.tolist()])
         kind = pa.int64() if self.numbered else pa.large_string()
         ids = [self.base.ids.to_arrow().cast(kind).take(old), _picked(self.tail_ids, new, kind)]
         texts = [self.base.filters.to_arrow().take(old), _picked(self.tail_texts, new, pa.large_string())]
@@ -286,13 +284,13 @@ class Remainder(NamedTuple):
 
 
 def _picked(values: Sequence[Id], places: NDArray[np.int64], kind: pa.DataType) -> pa.Array[Any]:
-    return pa.array([values[place] for place in places.tolist()], kind)
+    return pa.array([values[position] for position in places.tolist()], kind)
 
 
 def _rising(ids: Ids, kept: NDArray[np.int64], new: list[Id]) -> NDArray[np.int64]:
     """Sort some of the ids and new ones behind them: returns their places in rising order of ids."""
     order = sorted(range(len(new)), key=new.__getitem__)
-    before = ids.places([new[place] for place in order]) if len(ids) else np.zeros(len(new), np.int64)
+    before = ids.places([new[position] for position in order]) if len(ids) else np.zeros(len(new), np.int64)
     # An id goes before the first old one that is not below it; new ones are in order among themselves.
     keys = np.concatenate([2 * kept + 1, 2 * before])
     behind = np.concatenate([np.arange(len(kept)), len(kept) + np.array(order, np.int64)])

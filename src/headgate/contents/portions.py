@@ -4,22 +4,30 @@ ask ──► Portion: rows of events, and places of filters ──┬── ids
              what they are places of: a live state,      ├── listed    as Python has them
              or ids that are listed                      ├── numbers   if ids are whole numbers
                                                          └── batches   a table, by the ids of events
+
+Indexes of one kind, such as the shards of a snapshot in one memory, begin alike: they read columns, or parse.
+Who asks several of them about the same events opens a `Sharing` around it; what a kind makes `once` is then
+kept until the block ends.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextvars import ContextVar
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, PAIRS, RANK, SCORE, SUBSCRIPTION_ID
 from headgate.core.event import ID, column_of
+from headgate.core.omission import within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -28,6 +36,57 @@ if TYPE_CHECKING:
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
     Places = NDArray[np.integer[Any]]
+
+
+_T = TypeVar("_T")
+_KEPT: ContextVar[dict[tuple[int, object], tuple[object, Any]] | None] = ContextVar(
+    "headgate-sharing", default=None
+)
+
+
+class Sharing:
+    """Keeps what is made of events while it is open, in this thread; may be opened again and again.
+
+    >>> rows, made = [1, 2], []
+    >>> with Sharing():
+    ...     once(rows, made.append), once(rows, made.append)
+    (None, None)
+    >>> made
+    [[1, 2]]
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, object], tuple[object, Any]] = {}
+
+    def __enter__(self) -> Self:
+        self._before = _KEPT.set(self._kept)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _KEPT.reset(self._before)
+
+    def each(self, items: Iterable[_T]) -> Iterator[_T]:
+        """Go through items; it is open while one is made, and not between."""
+        return within(lambda: self, items)
+
+
+def once(events: Any, make: Callable[[Any], _T]) -> _T:
+    """Make something of events, or return what was made of the same ones before.
+
+    The events are kept with it, so that no others are taken for them.
+    """
+    kept = _KEPT.get()
+    if kept is None:
+        return make(events)
+    key = id(events), make
+    entry = kept.get(key)
+    if entry is None:
+        entry = kept[key] = (events, make(events))
+    made: _T = entry[1]
+    return made
+
 
 NAMED = 1 << 18
 """Matches handed on together, with their ids: texts of 8 KB each would still fit into an Arrow array."""
@@ -61,8 +120,8 @@ class Listed(NamedTuple):
 
     def listed(self, places: Places) -> list[Id]:
         """Return them as Python has them."""
-        found: list[Any] = self.id_array(places).to_pylist()
-        return found
+        ids: list[Any] = self.id_array(places).to_pylist()
+        return ids
 
     def numbers_at(self, places: Places) -> NDArray[np.int64]:
         """Return them as an array."""
@@ -159,22 +218,22 @@ class Portion(NamedTuple):
 def joined(portions: Iterable[Portion], kind: pa.DataType) -> Portion:
     """Put portions together; `kind` is the type of ids if there are none."""
     every = [*portions]
-    found = [each for each in every if len(each.rows)]
-    if len(found) == 1:
-        return found[0]
-    ids = pa.concat_arrays([each.ids for each in found]) if found else pa.array([], kind)
-    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])
+    filled = [each for each in every if len(each.rows)]
+    if len(filled) == 1:
+        return filled[0]
+    ids = pa.concat_arrays([each.ids for each in filled]) if filled else pa.array([], kind)
+    rows = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in filled)])
     values = [each.values for each in every if each.values is not None]
     return Portion.of(rows, ids, np.concatenate(values) if values else None)
 
 
 def lists_of(portions: Iterable[Portion], count: int) -> list[list[Id]]:
     """List the ids of each of `count` events, sorted."""
-    found: list[list[Any]] = [[] for _ in range(count)]
+    lists: list[list[Any]] = [[] for _ in range(count)]
     for portion in portions:
         for row, ids in portion.by_event():
-            found[row] = sorted(found[row] + ids) if found[row] else ids
-    return found
+            lists[row] = sorted(lists[row] + ids) if lists[row] else ids
+    return lists
 
 
 def places_within(rows: NDArray[np.int64]) -> NDArray[np.int64]:

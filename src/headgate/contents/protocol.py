@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from headgate.core.rooms import FILTERS
-from headgate.core.snapshot import is_snapshot, room_of
+from headgate.core.rooms import CLAUSES, FILTERS
+from headgate.core.snapshot import is_snapshot, manifest_of, room_of
 from headgate.core.versions.current import resolved
 
 if TYPE_CHECKING:
@@ -200,6 +200,16 @@ class FilterPlanes(Protocol):
 
 PAIRS = 1 << 25
 """Matches of events that are asked about together, in memory, at most: if all hold, these are few events."""
+
+
+def take_of(events: Any, rows: NDArray[np.int64]) -> Any:
+    """Pick events by their rows."""
+    return events.take(rows) if hasattr(events, "take") else [events[row] for row in rows.tolist()]
+
+
+def slice_of(events: Any, begin: int, end: int) -> Any:
+    """Take events from one to another; all of them are the same ones, not a copy."""
+    return events if begin == 0 and end >= len(events) else events[begin:end]
 
 
 class CheckCosts(NamedTuple):
@@ -459,6 +469,13 @@ class Contents(ContentRoom, Protocol):
         """Count what a snapshot holds; none if its attributes say it."""
 
 
+def about_filters(path: Path, content: str) -> Mapping[str, Any]:
+    """Return what a snapshot notes about the filters of a kind, wherever they are; nothing without any."""
+    clauses = resolved(path) / CLAUSES
+    places = filters_in(clauses if is_snapshot(clauses) else path, content)
+    return manifest_of(places[0])["about"] if places else {}
+
+
 def filters_in(snapshot: Path, content: str) -> list[Path]:
     """List the snapshots of a kind's filters in one: itself, that inside, or those in its shards."""
     snapshot = resolved(snapshot)
@@ -466,5 +483,5 @@ def filters_in(snapshot: Path, content: str) -> list[Path]:
         return [snapshot]
     if is_snapshot(snapshot / content):
         return [snapshot / content]
-    shards = [place for place in sorted(snapshot.glob("shard-*")) if is_snapshot(place)]
-    return [each for place in shards or [snapshot / FILTERS] for each in filters_in(place, content)]
+    shards = [path for path in sorted(snapshot.glob("shard-*")) if is_snapshot(path)]
+    return [each for path in shards or [snapshot / FILTERS] for each in filters_in(path, content)]

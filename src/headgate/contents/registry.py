@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
-from headgate.contents.kind import SETTINGS, Kind
+from headgate.contents.kind import SETTINGS, Kind, listed
 from headgate.contents.settings import NAMES
 from headgate.core.event import learn_types
 from headgate.core.rooms import FILTERS, GRAPH, MIXED_SIGN, RANKING, RDF, RECORDS, XML
@@ -35,23 +35,21 @@ MODULES = "HEADGATE_KINDS"
 DEFAULT = RECORDS
 """The kind of filters that name no dialect."""
 _OURS = {name: f"headgate.{name}.kind" for name in (RECORDS, RDF, XML)}
-_FIRST = "shard-000"
-"""Where a graph or a ranking that was cut has its first shard."""
 
 
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Return all kinds by name: Headgate's own first, then the others in the order of their names."""
-    found: dict[str, Kind] = {name: import_module(module).KIND for name, module in _OURS.items()}
+    by_name: dict[str, Kind] = {name: import_module(module).KIND for name, module in _OURS.items()}
     others = [(f"entry point {each.name}", each.load()) for each in entry_points(group=GROUP)]
     named = filter(None, (name.strip() for name in os.environ.get(MODULES, "").split(",")))
     others += [(f"module {name}", _kind_in(name)) for name in named]
-    for place, kind in sorted(others, key=lambda each: each[0]):
-        _check(kind, place, found)
-        found[kind.name] = kind
+    for origin, kind in sorted(others, key=lambda each: each[0]):
+        _check(kind, origin, by_name)
+        by_name[kind.name] = kind
         learn_dialects(kind.dialects)
         learn_types(kind.types)
-    return found
+    return by_name
 
 
 def _kind_in(module: str) -> object:
@@ -61,16 +59,16 @@ def _kind_in(module: str) -> object:
         raise SubscriptionError(f"kinds of content: module {module!r} cannot be imported: {error}") from None
 
 
-def _check(kind: object, place: str, known: Mapping[str, Kind]) -> None:
+def _check(kind: object, origin: str, known: Mapping[str, Kind]) -> None:
     """Refuse what is no kind, and one that takes a name or a dialect of another."""
     if not isinstance(kind, Kind):
-        raise SubscriptionError(f"kinds of content: {place} has no KIND: make an object of a class of Kind")
+        raise SubscriptionError(f"kinds of content: {origin} has no KIND: make an object of a class of Kind")
     if kind.name in known or kind.name in {GRAPH, RANKING} or not kind.name.isidentifier():
-        raise SubscriptionError(f"kinds of content: the name {kind.name!r} of {place} is taken, or no name")
+        raise SubscriptionError(f"kinds of content: the name {kind.name!r} of {origin} is taken, or no name")
     taken = {dialect for each in known.values() for dialect in each.dialects}
     if not kind.dialects or taken.intersection(kind.dialects):
         raise SubscriptionError(
-            f"kinds of content: {place} has no dialect, or one of another kind: it has "
+            f"kinds of content: {origin} has no dialect, or one of another kind: it has "
             f"{', '.join(kind.dialects) or 'none'}"
         )
 
@@ -85,13 +83,13 @@ def kind_of(content: str | None) -> Kind:
     """
     if content is not None and MIXED_SIGN in content:
         return _mixed(tuple(kind_of(name) for name in content.split(MIXED_SIGN)))
-    found = kinds().get(content or DEFAULT)
-    if found is None:
+    kind = kinds().get(content or DEFAULT)
+    if kind is None:
         raise SubscriptionError(
             f"there is no kind of content {content!r} here: install its package, or name its module in "
             f"{MODULES}"
         )
-    return found
+    return kind
 
 
 @cache
@@ -112,9 +110,9 @@ def contents_of(dialects: Iterable[str]) -> str | None:
     >>> contents_of(["sparql", "sql", "tuples"])
     'records+rdf'
     """
-    given = set(dialects)
-    found = [kind.name for kind in kinds().values() if given.intersection(kind.dialects)]
-    return MIXED_SIGN.join(found) or None
+    spoken = set(dialects)
+    names = [kind.name for kind in kinds().values() if spoken.intersection(kind.dialects)]
+    return MIXED_SIGN.join(names) or None
 
 
 def content_of(dialects: Iterable[str], what: str) -> str | None:
@@ -123,22 +121,22 @@ def content_of(dialects: Iterable[str], what: str) -> str | None:
     >>> content_of(["sparql", "tuples"], "the filters")
     'rdf'
     """
-    given = set(dialects)
-    found = [kind for kind in kinds().values() if given.intersection(kind.dialects)]
-    if len(found) > 1:
+    spoken = set(dialects)
+    speaking = [kind for kind in kinds().values() if spoken.intersection(kind.dialects)]
+    if len(speaking) > 1:
         looked = [
-            f"{kind.title} ({quoted(each for each in kind.dialects if each in given)})" for kind in found
+            f"{kind.title} ({quoted(each for each in kind.dialects if each in spoken)})" for kind in speaking
         ]
         raise SubscriptionError(
             f"{what} look at {' and at '.join(looked)}, and nothing is both: keep them apart"
         )
-    return found[0].name if found else None
+    return speaking[0].name if speaking else None
 
 
 def content_at(path: Path) -> str:
     """Name the kind of a snapshot's filters, wherever in it they are."""
     # Reading snapshots loads numpy, which a list of dialects does not need.
-    from headgate.core.snapshot import room_of
+    from headgate.core.snapshot import room_of, shard_name
     from headgate.core.versions.current import called, resolved
 
     path = resolved(path)
@@ -148,7 +146,7 @@ def content_at(path: Path) -> str:
     if room in {GRAPH, RANKING}:
         return content_at(path / FILTERS)
     if room.endswith("shards"):
-        return content_at(path / _FIRST)
+        return content_at(path / shard_name(0))
     raise SnapshotError(
         f"snapshot {called(path)} is a snapshot of {room!r}: give one of {titles()}, of a ranking, or of a "
         "graph"
@@ -195,10 +193,10 @@ def strange(kind: Kind, wanted: FilterSettings) -> tuple[list[Kind], str] | None
     if not wrong:
         return None
     owners = {name: [each for each in kinds().values() if name in each.settings] for name in SETTINGS}
-    found = owners[wrong[0]]
-    named = wrong[:1] if len(found) > 1 else [name for name in SETTINGS if owners[name] == found]
+    own_kinds = owners[wrong[0]]
+    named = wrong[:1] if len(own_kinds) > 1 else [name for name in SETTINGS if owners[name] == own_kinds]
     about = [SETTINGS[name] for name in named if (name in NAMES) is (wrong[0] in NAMES)]
-    return found, " and ".join(dict.fromkeys(about))
+    return own_kinds, " and ".join(dict.fromkeys(about))
 
 
 def titles_of(some: Iterable[Kind]) -> str:
@@ -207,8 +205,7 @@ def titles_of(some: Iterable[Kind]) -> str:
     >>> titles_of([kind_of("rdf"), kind_of("xml")])
     'RDF and XML'
     """
-    *most, last = (kind.title for kind in some)
-    return f"{', '.join(most)} and {last}" if most else last
+    return listed(kind.title for kind in some)
 
 
 def quoted(words: Iterable[str]) -> str:
@@ -217,5 +214,4 @@ def quoted(words: Iterable[str]) -> str:
     >>> quoted(["sql", "labels"])
     "'sql' and 'labels'"
     """
-    *most, last = map(repr, words)
-    return f"{', '.join(most)} and {last}" if most else last
+    return listed(map(repr, words))

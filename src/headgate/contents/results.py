@@ -99,7 +99,7 @@ def with_results(
     """
     for portion in portions:
         if isinstance(events, pa.RecordBatch):
-            yield from (_with(found, [NOTHING] * found.num_rows) for found in portion.batches(ids))
+            yield from (_with(batch, [NOTHING] * batch.num_rows) for batch in portion.batches(ids))
             continue
         yield from _of_portion(portion, events, ids, homes, limit)
 
@@ -111,12 +111,12 @@ def _of_portion(
     homes: Callable[[Sequence[Id]], Iterable[Home | None]],
     limit: int,
 ) -> Iterator[pa.RecordBatch]:
-    found = portion.batch(ids)
-    given: list[ResultRows | None] = []
+    batch = portion.batch(ids)
+    results: list[ResultRows | None] = []
     kept: list[int] = []
     size = 0
     rows: list[int] = portion.rows.tolist()
-    matches: list[Any] = found.column(SUBSCRIPTION_ID).to_pylist()
+    matches: list[Any] = batch.column(SUBSCRIPTION_ID).to_pylist()
     for row, each in groupby(range(len(rows)), rows.__getitem__):
         at = list(each)
         answers = _of_event(events[row], homes([matches[one] for one in at]), limit)
@@ -127,15 +127,15 @@ def _of_portion(
             if isinstance(answer, EventError) or own > LARGEST:
                 why = f"it matches, but its results are too much: {_why(answer)}"
                 tell(ids[row].as_py(), matches[one], why)
-                given.append(None)
+                results.append(None)
             else:
                 size += own
-                given.append(answer)
+                results.append(answer)
             kept.append(one)
             if size > ENOUGH:
-                yield _with(found.take(pa.array(kept, pa.int64())), given)
-                given, kept, size = [], [], 0
-    yield _with(found if len(kept) == found.num_rows else found.take(pa.array(kept, pa.int64())), given)
+                yield _with(batch.take(pa.array(kept, pa.int64())), results)
+                results, kept, size = [], [], 0
+    yield _with(batch if len(kept) == batch.num_rows else batch.take(pa.array(kept, pa.int64())), results)
 
 
 def _why(answer: ResultRows | EventError) -> str:
@@ -149,20 +149,20 @@ def _why(answer: ResultRows | EventError) -> str:
 
 def _of_event(event: Event, homes: Iterable[Home | None], limit: int) -> list[ResultRows | EventError | None]:
     """Ask the filters of each index together."""
-    found: list[ResultRows | EventError | None] = []
-    asked: dict[int, tuple[Any, list[int], list[Any]]] = {}
-    for place, home in enumerate(homes):
-        found.append(None if home is None else NOTHING)
+    results: list[ResultRows | EventError | None] = []
+    by_index: dict[int, tuple[Any, list[int], list[Any]]] = {}
+    for row, home in enumerate(homes):
+        results.append(None if home is None else NOTHING)
         if home is not None:
             content, identity = home
-            _, places, ids = asked.get(id(content)) or asked.setdefault(id(content), (content, [], []))
-            places.append(place)
+            _, places, ids = by_index.get(id(content)) or by_index.setdefault(id(content), (content, [], []))
+            places.append(row)
             ids.append(identity)
-    for content, places, ids in asked.values():
+    for content, places, ids in by_index.values():
         if isinstance(content, Gives):
-            for place, answer in zip(places, content.results(event, ids, limit), strict=True):
-                found[place] = answer
-    return found
+            for row, answer in zip(places, content.results(event, ids, limit), strict=True):
+                results[row] = answer
+    return results
 
 
 def _size(answer: ResultRows) -> int:
@@ -170,9 +170,9 @@ def _size(answer: ResultRows) -> int:
     return names + sum([len(text) for row in answer.rows for text in row])
 
 
-def _with(found: pa.RecordBatch, given: Sequence[ResultRows | None]) -> pa.RecordBatch:
-    columns = [*found.columns, *result_columns(given)]
-    return pa.RecordBatch.from_arrays(columns, names=[*found.schema.names, RESULTS, COMPLETE])
+def _with(batch: pa.RecordBatch, results: Sequence[ResultRows | None]) -> pa.RecordBatch:
+    columns = [*batch.columns, *result_columns(results)]
+    return pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, RESULTS, COMPLETE])
 
 
 def result_columns(given: Sequence[ResultRows | None]) -> tuple[pa.Array[Any], pa.Array[Any]]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.contents.columns import ColumnContents, ColumnFinder, ColumnWriters
-from headgate.contents.documents import DocumentBase, DocumentIndex, DocumentState
+from headgate.contents.documents import BaseMatcher, DocumentBase, DocumentIndex
 from headgate.contents.kind import DocumentEvents, Kind
 from headgate.contents.protocol import Clause, SnapshotCounts
 from headgate.core.event import Event
@@ -23,14 +23,14 @@ from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+    from typing import Self
 
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.contents.kind import FilterSettings
-    from headgate.contents.live import Moment
     from headgate.contents.protocol import Keys
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
@@ -65,11 +65,6 @@ class ScanKind(Kind):
         del wanted
         return ScanRoom(self)
 
-    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> ScanContents:
-        """Return what compiles tables of filters."""
-        del wanted, read_sample
-        return ScanContents(self)
-
     def document(self, event: Event) -> Any:
         """Return what was read of an event, once."""
         if event.content_type not in self.types.values():
@@ -80,17 +75,10 @@ class ScanKind(Kind):
             )
         return event.once(self.name, lambda given: self.parse(given.data))
 
-    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
-        """Read documents."""
-        found: list[DocumentEvents | EventError] = []
-        for each in events:
-            try:
-                if isinstance(each, Event):
-                    self.document(each)
-                found.append(DocumentEvents((each,)) if isinstance(each, Event) else each)
-            except EventError as error:
-                found.append(error)
-        return found
+    def read_one(self, event: Event) -> DocumentEvents:
+        """Read a document."""
+        self.document(event)
+        return DocumentEvents((event,))
 
     def pack(self, event: Event) -> bytes:
         """Write an event as it came."""
@@ -99,11 +87,6 @@ class ScanKind(Kind):
     def unpack(self, packed: bytes) -> tuple[Any, str]:
         """Return it."""
         return packed, next(iter(self.types.values()))
-
-    def keys(self, data: Any) -> Iterable[str]:
-        """List none: every filter is open."""
-        del data
-        return ()
 
 
 @dataclass(frozen=True)
@@ -118,44 +101,8 @@ class ScanVerdict:
         return [f"match: {self.filter}" if self.matches else f"no match: {self.filter} does not hold"]
 
 
-@dataclass(frozen=True)
-class ScanRoom:
-    """What builds and opens indexes of a kind."""
-
-    kind: ScanKind
-
-    @property
-    def room_name(self) -> str:
-        """Name the kind."""
-        return self.kind.name
-
-    @property
-    def dialect(self) -> str:
-        """Return the kind's own dialect."""
-        return self.kind.dialects[0]
-
-    @property
-    def always(self) -> str:
-        """Return a filter that every event matches."""
-        return self.kind.always
-
-    def build(self, subscriptions: Iterable[Subscription]) -> ScanIndex:
-        """Index subscriptions; refuses bad filters and repeated ids."""
-        return ScanIndex.build(self.kind, subscriptions)
-
-    def open(self, path: Path, *, verify: bool = True) -> ScanIndex:
-        """Open a snapshot."""
-        found = open_snapshot(path, self.kind.name, verify=verify).arrays
-        texts = TextPool(found["filter_offsets"], found["filter_data"])
-        return ScanIndex(ScanBase(self.kind, Ids.from_arrays(found), texts))
-
-    def clauses(self, text: str, dialect: str | None = None) -> tuple[Clause, ...]:
-        """Take a filter for one clause; refuses a bad one."""
-        return (Clause(self.kind.check(text, dialect or self.dialect), ()),)
-
-
-class ScanMatcher:
-    """Filters of a base; or of a tail, which grows."""
+class ScanMatcher(BaseMatcher):
+    """Filters that are asked."""
 
     finds_words = False
 
@@ -163,40 +110,14 @@ class ScanMatcher:
         self._kind = kind
         self._texts = texts
 
-    def __len__(self) -> int:
-        """Count them."""
-        return len(self._texts)
-
-    @property
-    def size(self) -> int:
-        """Count them."""
-        return len(self._texts)
-
-    def add(self, text: str) -> None:
-        """Append a filter."""
-        self._texts.append(text)
-
-    def view(self) -> ScanMatcher:
-        """Return the filters as they are now."""
-        return ScanMatcher(self._kind, self._texts.copy())
-
-    def pattern(self, place: int) -> str:
-        """Return a filter."""
-        return self._texts[place]
-
     def encode(self, document: Any) -> Any:
         """Take a document as it was read."""
         return document
 
-    def match(self, document: Any, left_out: dict[int, str]) -> NDArray[np.int64]:
-        """List the filters that hold."""
-        del left_out
-        return np.flatnonzero([self._kind.holds(text, document) for text in self._texts])
-
     def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> NDArray[np.int64]:
         """List the filters that hold."""
-        del encoded
-        return self.match(document, left_out)
+        del encoded, left_out
+        return np.flatnonzero([self._kind.holds(text, document) for text in self._texts])
 
     def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Count that each is asked."""
@@ -205,19 +126,40 @@ class ScanMatcher:
         work += 1
 
 
+def _concatenate(parts: Sequence[TextPool]) -> TextPool:
+    return TextPool.build(text for part in parts for text in part.texts())
+
+
 class ScanBase(DocumentBase):
     """Filters in the order of their ids."""
+
+    take = staticmethod(TextPool.take)
+    concatenate = staticmethod(_concatenate)
+    parse = ready = staticmethod(str)
 
     def __init__(self, kind: ScanKind, ids: Ids, filters: TextPool) -> None:
         super().__init__(ids, filters)
         self.kind = kind
         self.matcher = ScanMatcher(kind, filters.texts())
-        self.pattern = self.matcher.pattern
+        self.pattern = filters.text
 
-    @property
-    def nbytes(self) -> int:
-        """Count no arrays: there are texts only."""
-        return 0
+    def writer(self) -> ScanWriter:
+        """Return what lays filters one behind another."""
+        return ScanWriter()
+
+    def matcher_of(self, columns: TextPool, pattern: object) -> ScanMatcher:
+        """Return what asks some filters."""
+        del pattern
+        return ScanMatcher(self.kind, columns.texts())
+
+    def columns_of(self, numbers: NDArray[np.int64]) -> TextPool:
+        """Return the texts of some filters."""
+        return self.filters.take(numbers)
+
+    def with_filters(self, ids: Ids, filters: TextPool, columns: TextPool) -> Self:
+        """Take other filters."""
+        del columns
+        return type(self)(self.kind, ids, filters)
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot."""
@@ -227,14 +169,14 @@ class ScanBase(DocumentBase):
         write_snapshot(path, self.kind.name, arrays, counts=counts, about=about)
 
 
-class ScanIndex(DocumentIndex[DocumentState[ScanBase, ScanMatcher]]):
+class ScanIndex(DocumentIndex[ScanBase]):
     """Filters of a kind, which are asked one after another."""
 
     def __init__(self, base: ScanBase, *, compact_after: int | None = 4096) -> None:
         self.kind = base.kind
         # Other indexes have it from their classes.
         vars(self)["_document"] = base.kind.document
-        super().__init__(self._state_of(base), compact_after)
+        super().__init__(base, compact_after=compact_after)
 
     @classmethod
     def build(cls, kind: ScanKind, subscriptions: Iterable[Subscription]) -> ScanIndex:
@@ -264,27 +206,6 @@ class ScanIndex(DocumentIndex[DocumentState[ScanBase, ScanMatcher]]):
     def _compiled(self, text: str) -> str:
         return text
 
-    @staticmethod
-    def _state_of(base: ScanBase) -> DocumentState[ScanBase, ScanMatcher]:
-        return DocumentState(base, ScanMatcher(base.kind, []))
-
-    def _rebuilt(
-        self, moment: Moment[DocumentState[ScanBase, ScanMatcher]]
-    ) -> DocumentState[ScanBase, ScanMatcher]:
-        ids, filters, _ = moment.state.merged(moment.kept, moment.late)
-        return self._state_of(ScanBase(self.kind, ids, filters))
-
-
-class ScanColumns(NamedTuple):
-    """Filters that were checked: their texts are all that there is."""
-
-    texts: TextPool
-
-    @property
-    def size(self) -> int:
-        """Count them."""
-        return self.texts.size
-
 
 class ScanWriter:
     """Lays texts one behind another."""
@@ -296,50 +217,73 @@ class ScanWriter:
         """Append a filter."""
         self._texts.append(text)
 
-    def columns(self) -> ScanColumns:
+    def columns(self) -> TextPool:
         """Return all that was added."""
-        return ScanColumns(TextPool.build(self._texts))
+        return TextPool.build(self._texts)
 
 
-def _take(columns: ScanColumns, order: NDArray[np.int64]) -> ScanColumns:
-    return ScanColumns(columns.texts.take(order))
-
-
-def _concatenate(parts: Sequence[ScanColumns]) -> ScanColumns:
-    return ScanColumns(TextPool.build(text for part in parts for text in part.texts.texts()))
-
-
-def _open(columns: ScanColumns) -> list[Keys]:
+def _open(texts: TextPool) -> list[Keys]:
     """Say that every filter is open."""
-    return [None] * columns.size
+    return [None] * texts.size
 
 
 @dataclass(frozen=True)
-class ScanContents(ColumnContents, ScanRoom):
-    """A room while tables of filters are compiled."""
+class ScanRoom(ColumnContents):
+    """What builds and opens indexes of a kind, and compiles tables of filters: texts are all columns."""
 
-    columns = ScanColumns
-    take = staticmethod(_take)
+    columns = TextPool
+    take = staticmethod(TextPool.take)
     concatenate = staticmethod(_concatenate)
+
+    kind: ScanKind
+
+    @property
+    def room_name(self) -> str:
+        """Name the kind."""
+        return self.kind.name
+
+    @property
+    def dialect(self) -> str:
+        """Return the kind's own dialect."""
+        return self.kind.dialects[0]
+
+    @property
+    def always(self) -> str:
+        """Return a filter that every event matches."""
+        return self.kind.always
+
+    def build(self, subscriptions: Iterable[Subscription]) -> ScanIndex:
+        """Index subscriptions; refuses bad filters and repeated ids."""
+        return ScanIndex.build(self.kind, subscriptions)
+
+    def open(self, path: Path, *, verify: bool = True) -> ScanIndex:
+        """Open a snapshot."""
+        arrays = open_snapshot(path, self.kind.name, verify=verify).arrays
+        texts = TextPool(arrays["filter_offsets"], arrays["filter_data"])
+        return ScanIndex(ScanBase(self.kind, Ids.from_arrays(arrays), texts))
+
+    def clauses(self, text: str, dialect: str | None = None) -> tuple[Clause, ...]:
+        """Take a filter for one clause; refuses a bad one."""
+        return (Clause(self.kind.check(text, dialect or self.dialect), ()),)
 
     @property
     def writers(self) -> ColumnWriters:
         """Return what workers need."""
         return ColumnWriters(self.dialect, self.kind.read_filter, ScanWriter, self.clauses)
 
-    def compiled(self, texts: Sequence[str]) -> ScanColumns:
+    def compiled(self, texts: Sequence[str]) -> TextPool:
         """Take filters that were checked."""
-        return ScanColumns(TextPool.build(texts))
+        return TextPool.build(texts)
 
-    def indexed(self, ids: Ids, texts: TextPool, columns: ScanColumns) -> ScanIndex:
+    def indexed(self, ids: Ids, texts: TextPool, columns: TextPool) -> ScanIndex:
         """Index them, in the order of their ids."""
         del texts
-        return ScanIndex(ScanBase(self.kind, ids, columns.texts))
+        return ScanIndex(ScanBase(self.kind, ids, columns))
 
     def finder(self, path: Attribute | None) -> ColumnFinder:
         """Return what finds the keys of filters: there are none."""
         del path
-        return ColumnFinder(ScanColumns, _open, demands=False)
+        return ColumnFinder(TextPool, _open, demands=False)
 
     def counts(self, snapshot: Path) -> SnapshotCounts:
         """Say that filters are asked one by one."""

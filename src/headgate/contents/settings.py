@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.settings import Kind, setting, settings_of
+from headgate.core.settings import Request, setting, settings_of
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-INPUT, OUTPUT = Kind.INPUT, Kind.OUTPUT
 REFUSED = "`OUTPUT-rejected.jsonl`"
 """Where refused rows go, if nothing is said."""
 RESULTS, MOST_RESULTS = 1_000, 1_000_000
@@ -29,7 +28,7 @@ _NAMES = "settings of names"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlainSettings:
+class PlainSettings(Request, table="subscriptions"):
     """Settings of filters that are the same in programs, in files and on the command line.
 
     A field is all that a setting needs but for what obeys it: its options, its rows in files, its check and
@@ -38,8 +37,6 @@ class PlainSettings:
 
     namespaces: Mapping[str, str] | None = setting(
         "XML: a [prefix of names in filters](xpath.md#names-and-namespaces), and its namespace",
-        None,
-        key="subscriptions.namespaces",
         option="--namespace",
         metavar="PREFIX=NAMESPACE",
         called="namespaces",
@@ -47,8 +44,6 @@ class PlainSettings:
     unindexed: str | None = setting(
         "RDF and XML: what becomes of filters that no index leads to ([SPARQL](sparql.md#whole-queries), "
         "[XPath](xpath.md#what-is-indexed-and-what-is-verified))",
-        None,
-        key="subscriptions.unindexed",
         listed=("refuse", "allow"),
         shown="`refuse`",
         more="Each of those that are allowed is evaluated for every event.",
@@ -57,8 +52,6 @@ class PlainSettings:
     )
     nulls: str | None = setting(
         "records: whether [`present(a)`](language.md#null-case-and-dots) tells null from missing",
-        None,
-        key="subscriptions.nulls",
         listed=("missing", "told"),
         shown="`missing`",
         called=_NAMES,
@@ -66,8 +59,6 @@ class PlainSettings:
     )
     names: str | None = setting(
         "records: whether `Price` and `price` are [one attribute or two](language.md#null-case-and-dots)",
-        None,
-        key="subscriptions.names",
         listed=("any_case", "exact"),
         shown="`any_case`",
         called=_NAMES,
@@ -76,8 +67,6 @@ class PlainSettings:
     dots: str | None = setting(
         "records: whether a [dot in a name](language.md#null-case-and-dots) goes into an object, is part of "
         "the name, or either",
-        None,
-        key="subscriptions.dots",
         listed=("path", "name", "either"),
         shown="`path`",
         called=_NAMES,
@@ -112,12 +101,11 @@ def check_plain(given: object) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Documents:
+class Documents(Request):
     """What is said of events that are documents."""
 
     format: str | None = setting(
         "RDF, XML: what documents are written in that do not say so",
-        None,
         key="events.format",
         listed=formats,
         more="These are rows that have no `datacontenttype`, and files whatever their names.",
@@ -125,7 +113,7 @@ class Documents:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Giving:
+class Giving(Request):
     """Whether matches say what they give."""
 
     results: bool = setting(
@@ -135,7 +123,6 @@ class Giving:
     )
     results_limit: int | None = setting(
         "rows of a match, at most",
-        None,
         needs="results",
         metavar="N",
         least=1,

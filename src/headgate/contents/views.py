@@ -11,7 +11,7 @@ and `demands` of u among the `offers` of v (necessary, not sufficient: for leavi
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -50,75 +50,42 @@ class Rewriting(Protocol):
         """Compute what the view gives from what its inputs give for one event, in their order."""
 
 
-class SentResults(Protocol):
-    """Views by number, as far as sites compute them and send results to each other."""
+class Views(Results):
+    """Views by number, of one content room, laid out in arrays that the room fills when it is given them.
 
-    def result(self, view: int, event: Event) -> Any:
-        """Compute what a view gives for an event, from the event itself: a value that has `==`."""
+    Sites compute some of them and send results to each other. Can be pickled, so that workers get them.
+    """
 
+    label_offsets: NDArray[np.int64]
+    """Where the labels of each view begin in `labels`; one more at the end."""
+    labels: NDArray[np.int32]
+    """The labels of all views, rising within each view, counted from 0."""
+    names: Sequence[Hashable]
+    """What labels stand for, by number: the same in all views of the room."""
+    demands: NDArray[np.uint64]
+    """Bits, two words a view, which must be among the `offers` of what it embeds in."""
+    offers: NDArray[np.uint64]
+    """Bits, two words a view."""
+    needed: NDArray[np.uint64]
+    """The items of each view, as bits; 0 for a view that cannot be rewritten at all."""
+    equals: NDArray[np.int32]
+    """For each view the first that is written alike, up to order: they give the same."""
+
+    @abstractmethod
     def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
         """Make what computes a view from others; refuses inputs that do not cover it."""
 
+    @abstractmethod
     def pack(self, result: Any) -> Any:
         """Return a result for JSON; None if it is nothing."""
 
+    @abstractmethod
     def unpack(self, view: int, packed: Any) -> Any:
         """Return the result of a view that was packed."""
 
-
-class Views(Results, SentResults, Protocol):
-    """Views by number, of one content room. Can be pickled, so that workers can be given them."""
-
-    @property
-    def label_offsets(self) -> NDArray[np.int64]:
-        """Return where the labels of each view begin in `labels`; one more at the end."""
-
-    @property
-    def labels(self) -> NDArray[np.int32]:
-        """Return the labels of all views, rising within each view, counted from 0."""
-
-    @property
-    def names(self) -> Sequence[Hashable]:
-        """Return what labels stand for, by number: the same in all views of the room."""
-
-    @property
-    def demands(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view, which must be among the `offers` of what it embeds in."""
-
-    @property
-    def offers(self) -> NDArray[np.uint64]:
-        """Return bits, two words a view."""
-
-    @property
-    def needed(self) -> NDArray[np.uint64]:
-        """Return the items of each view, as bits; 0 for a view that cannot be rewritten at all."""
-
-    @property
-    def equals(self) -> NDArray[np.int32]:
-        """Return for each view the first that is written alike, up to order: they give the same."""
-
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which items it covers.
-
-        Safe to call from several threads at once.
-        """
-
+    @abstractmethod
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others: what is taken from where, joined, selected."""
-
-
-class ArrayViews(ABC):
-    """Views by number, laid out in arrays that a room fills when it is given them."""
-
-    label_offsets: NDArray[np.int64]
-    labels: NDArray[np.int32]
-    names: Sequence[Hashable]
-    demands: NDArray[np.uint64]
-    offers: NDArray[np.uint64]
-    needed: NDArray[np.uint64]
-    equals: NDArray[np.int32]
 
     @abstractmethod
     def _cover(
@@ -133,12 +100,19 @@ class ArrayViews(ABC):
     def coverage(
         self, sources: NDArray[np.int32], targets: NDArray[np.int32]
     ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
-        """Tell for pairs of views whether the source embeds in the target, and which items it covers."""
+        """Tell for pairs of views whether the source embeds in the target, and which items it covers.
+
+        Safe to call from several threads at once.
+        """
         sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
         embeds = np.zeros(len(sources), np.bool_)
         masks = np.zeros(len(sources), np.uint64)
         self._cover(sources, targets, embeds, masks)
         return embeds, masks
+
+    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> Any:
+        """Compute what a view gives from what others give for the same event."""
+        return self.rewriting(view, inputs).run(results)
 
     def written(self, view: int, result: Any) -> Any:
         """Return a result as it is, where views are kept as they were written."""

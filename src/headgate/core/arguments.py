@@ -53,6 +53,13 @@ def usable_id(given: object) -> Id:
     return given
 
 
+def check_like(identity: Id, *, numbered: bool) -> None:
+    """Refuse an id that is text among numbers, or a number among texts."""
+    if isinstance(identity, int) is not numbered:
+        wanted = "whole numbers" if numbered else "text"
+        raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+
+
 def check_id(identity: Id) -> None:
     """Refuse what is no id, or cannot be stored."""
     identity = usable_id(identity)
@@ -89,3 +96,28 @@ def source_of(given: object) -> Mapping[str, object] | None:
     except (TypeError, ValueError, RecursionError):
         pass
     raise SnapshotError(f"the source of a snapshot is {given!r}: give a mapping that JSON can hold")
+
+
+def likeliest(name: str, known: Iterable[str]) -> str | None:
+    """Find the known name that is most like another; None if none is.
+
+    >>> likeliest("topc", ["age", "topic"]), likeliest("filtr", {"filter"}), likeliest("x", ["age"])
+    ('topic', 'filter', None)
+    """
+    # Loaded where a name is wrong.
+    import difflib
+
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return close[0] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask for the likeliest name at the end of a message; nothing if there is none.
+
+    >>> "no column 'filtr'" + did_you_mean("filtr", ["id", "filter"])
+    "no column 'filtr': did you mean 'filter'?"
+    >>> did_you_mean("x", ["id"])
+    ''
+    """
+    meant = likeliest(name, known)
+    return "" if meant is None else f": did you mean {meant!r}?"

@@ -89,11 +89,11 @@ def to_double(text: str) -> float | None:
 
 def _hex_double(text: str) -> float | None:
     """Read 0x1.8p3, which Java does."""
-    found = _HEX_DOUBLE.match(text)
-    if found is None:
+    match_ = _HEX_DOUBLE.match(text)
+    if match_ is None:
         return None
     try:
-        return float.fromhex(found[1])
+        return float.fromhex(match_[1])
     except OverflowError:
         return float("-inf") if text.startswith("-") else float("inf")
 

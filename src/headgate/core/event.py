@@ -122,8 +122,8 @@ class Event:
             known = ", ".join((JSON, *RDF_TYPES.values(), XML, *_OTHERS))
             raise EventError(f"content type {self.content_type!r} is not supported: send one of {known}")
         if self.data is None or isinstance(self.data, dict | list | bool | int | float):
-            found = "nothing" if self.data is None else type(self.data).__name__
-            raise EventError(f"event {self.id!r} is {kind}: its data is text or bytes, not {found}")
+            what = "nothing" if self.data is None else type(self.data).__name__
+            raise EventError(f"event {self.id!r} is {kind}: its data is text or bytes, not {what}")
         object.__setattr__(self, "content_type", kind)
 
     @cached_property
@@ -142,10 +142,10 @@ class Event:
         # Of this event, which `once` is asked of.
         return self.once(f"attributes{mark}", lambda _: self._with_time(flatten_as(self._record(), mark)))
 
-    def _with_time(self, found: dict[Path, object]) -> dict[Path, object]:
+    def _with_time(self, attributes: dict[Path, object]) -> dict[Path, object]:
         if self.time is not None:
-            found[EVENT_TIME] = self.time
-        return found
+            attributes[EVENT_TIME] = self.time
+        return attributes
 
     def _record(self) -> Mapping[str, object]:
         """Return the data of a record; refuses any other event."""
@@ -154,8 +154,8 @@ class Event:
                 f"event {self.id!r} is {self.content_type} and these filters look at records: send {JSON}"
             )
         if not isinstance(self.data, Mapping):
-            found = "nothing" if self.data is None else type(self.data).__name__
-            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {found}")
+            what = "nothing" if self.data is None else type(self.data).__name__
+            raise EventError(f"event {self.id!r} is {JSON}: its data is a mapping of attributes, not {what}")
         return self.data
 
     def once(self, key: str, make: Callable[[Event], _Made]) -> _Made:
@@ -199,8 +199,8 @@ class Event:
         quick = is_plain(row)
         identity = row.get(ID) if quick else _field(row, ID)
         if isinstance(identity, bool) or not isinstance(identity, str | int):
-            found = "no id" if identity is None else f"id {identity!r}"
-            raise EventError(f"the event has {found}: give the field 'id' as text or a whole number")
+            what = "no id" if identity is None else f"id {identity!r}"
+            raise EventError(f"the event has {what}: give the field 'id' as text or a whole number")
         source = row.get(SOURCE) if quick else _field(row, SOURCE)
         if isinstance(source, bool) or not isinstance(source, str | int):
             source = None
@@ -238,10 +238,10 @@ def is_plain(row: Mapping[Any, object]) -> bool:
 def column_of(events: pa.RecordBatch, name: str) -> pa.Array[Any]:
     """Find a column whatever the case of its name; refuse a batch without it, or with two of them."""
     names = events.schema.names
-    place = find_name((name,), names)
-    if place is None:
+    position = find_name((name,), names)
+    if position is None:
         raise EventError(f"the events have no column {name!r}; the columns are {', '.join(names)}")
-    return events.column(place)
+    return events.column(position)
 
 
 def media_type(name: str) -> str | None:
@@ -264,25 +264,25 @@ def media_type(name: str) -> str | None:
 
 def _field(row: Mapping[Any, object], name: str) -> object:
     """Find a field by its name, without regard to case."""
-    found = row.get(name)
-    if found is None:
+    field = row.get(name)
+    if field is None:
         size = len(name)
         for given, value in row.items():
             # Folding keeps the length of whatever folds to a name of ours.
             if isinstance(given, str) and len(given) == size and fold(given) == name:
                 return value
-    return found
+    return field
 
 
-def _time(identity: Id, given: object) -> dt.datetime | None:
+def _time(identity: Id, moment: object) -> dt.datetime | None:
     """Read the time of an event; one without a zone is in UTC."""
-    if given is None:
+    if moment is None:
         return None
     try:
-        time = given if isinstance(given, dt.datetime) else dt.datetime.fromisoformat(str(given))
+        time = moment if isinstance(moment, dt.datetime) else dt.datetime.fromisoformat(str(moment))
     except ValueError:
         raise EventError(
-            f"event {identity!r} has the time {given!r}: give one like 2005-05-10T09:30:00Z"
+            f"event {identity!r} has the time {moment!r}: give one like 2005-05-10T09:30:00Z"
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
 

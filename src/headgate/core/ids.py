@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import pyarrow as pa
 
-from headgate.core.arguments import check_id
+from headgate.core.arguments import check_id, check_like
 from headgate.core.interning import TextPool
 from headgate.errors import SubscriptionError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+
+    Column = pa.Array[Any]
 
 
 class Ids(Sequence["Id"]):
@@ -36,24 +39,24 @@ class Ids(Sequence["Id"]):
     @classmethod
     def of(cls, identities: Iterable[Id]) -> Ids:
         """Sort and store ids; refuse repeated ones, a mixture of types, and what cannot be stored."""
-        given = list(identities)
-        kinds = set(map(type, given))
+        ids = list(identities)
+        kinds = set(map(type, ids))
         if kinds <= {int} or kinds == {str}:
-            quick = _sorted_numbers(given) if int in kinds else _sorted_texts(given)
+            quick = _sorted_numbers(ids) if int in kinds else _sorted_texts(ids)
             if quick is not None:
                 return cls(quick)
-        for identity in given:
+        for identity in ids:
             check_id(identity)
         if len(kinds) > 1:
             raise SubscriptionError("some ids are text and some are numbers: use one of the two")
-        for identity, times in Counter(given).items():
+        for identity, times in Counter(ids).items():
             if times > 1:
                 raise SubscriptionError(
                     f"id {identity!r} is given {times} times: give each subscription an id of its own"
                 )
-        if given and isinstance(given[0], int):
-            return cls(np.sort(np.array(given, np.int64)))
-        return cls(TextPool.build(sorted(str(identity) for identity in given)))
+        if ids and isinstance(ids[0], int):
+            return cls(np.sort(np.array(ids, np.int64)))
+        return cls(TextPool.build(sorted(str(identity) for identity in ids)))
 
     @classmethod
     def from_arrow(cls, identities: pa.Array[Any]) -> Ids:
@@ -83,8 +86,7 @@ class Ids(Sequence["Id"]):
         """Return the ids for Arrow, as `int64` or `string`."""
         if not isinstance(self._stored, TextPool):
             return pa.array(np.asarray(self._stored))
-        buffers = [None, *(pa.py_buffer(part.data) for part in self._stored)]
-        return pa.Array.from_buffers(pa.large_string(), self._stored.size, buffers).cast(pa.string())
+        return self._stored.to_arrow().cast(pa.string())
 
     @property
     def numbered(self) -> bool:
@@ -93,9 +95,8 @@ class Ids(Sequence["Id"]):
 
     def place(self, identity: Id) -> int:
         """Find the number of the first id that is at least the given one."""
-        if isinstance(identity, int) is not self.numbered and len(self):
-            wanted = "whole numbers" if self.numbered else "text"
-            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+        if len(self):
+            check_like(identity, numbered=self.numbered)
         stored = self._stored
         # Numbers are searched in their memory: to ask this object for each of them takes ten times as long.
         return bisect_left(self if isinstance(stored, TextPool) else stored.data, identity)
@@ -130,10 +131,8 @@ class Ids(Sequence["Id"]):
         ['b', 'f']
         """
         stored = self._stored
-        found: list[Id] = (
-            [*stored.pick(numbers)] if isinstance(stored, TextPool) else stored[numbers].tolist()
-        )
-        return found
+        ids: list[Id] = [*stored.pick(numbers)] if isinstance(stored, TextPool) else stored[numbers].tolist()
+        return ids
 
     def to_list(self) -> list[Id]:
         """List all ids: sooner than one after the other."""
@@ -154,27 +153,84 @@ class Ids(Sequence["Id"]):
     def __getitem__(self, index: int | slice) -> Id | list[Id]:
         """Return the id of a number."""
         if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
+            return [self[number] for number in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(index)
         index %= len(self)
         return self._stored.text(index) if isinstance(self._stored, TextPool) else int(self._stored[index])
 
 
-def _sorted_numbers(given: list[Any]) -> NDArray[np.int64] | None:
+def _sorted_numbers(ids: list[Any]) -> NDArray[np.int64] | None:
     """Sort ids that are whole numbers; None if there is anything wrong with them."""
     try:
-        found = np.sort(np.array(given, np.int64))
+        numbers = np.sort(np.array(ids, np.int64))
     except OverflowError:
         return None
-    return None if bool((found[1:] == found[:-1]).any()) else found
+    return None if bool((numbers[1:] == numbers[:-1]).any()) else numbers
 
 
-def _sorted_texts(given: list[Any]) -> TextPool | None:
+def _sorted_texts(ids: list[Any]) -> TextPool | None:
     """Sort ids that are text; None if there is anything wrong with them."""
-    if len(set(given)) < len(given):
+    if len(set(ids)) < len(ids):
         return None
     try:
-        return TextPool.build(sorted(given))
+        return TextPool.build(sorted(ids))
     except UnicodeEncodeError:
         return None
+
+
+WHOLE = "0|-?[1-9][0-9]{0,17}"
+"""Text that is a whole number and nothing else: 007 is an id of its own."""
+
+_WHOLE = re.compile(rf"(?:{WHOLE})\Z")
+
+
+def are_whole(texts: Column) -> Column:
+    """Tell which texts are whole numbers; null is none.
+
+    >>> import pyarrow as pa
+    >>> are_whole(pa.array(["7", "007", None])).to_pylist()
+    [True, False, False]
+    """
+    import pyarrow.compute as pc
+
+    compute: Any = pc
+    whole: Column = compute.match_substring_regex(texts, rf"^(?:{WHOLE})$").fill_null(False)
+    return whole
+
+
+def is_whole(text: str) -> bool:
+    """Tell whether a text is a whole number."""
+    return _WHOLE.match(text) is not None
+
+
+def fit_ids(column: Column, *, numbered: bool) -> Column:
+    """Make ids whole numbers, or text; those that are no whole numbers become null.
+
+    >>> import pyarrow as pa
+    >>> fit_ids(pa.array(["7", "007"]), numbered=True).to_pylist()
+    [7, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not numbered:
+        return column.cast(pa.string())
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64())
+    compute: Any = pc
+    read: Column = compute.if_else(are_whole(column), column, pa.scalar(None, pa.string()))
+    return read.cast(pa.int64())
+
+
+def fit_id(identity: Id, *, numbered: bool) -> Id | None:
+    """Do the same to one id.
+
+    >>> fit_id("7", numbered=True), fit_id("007", numbered=True), fit_id(7, numbered=False)
+    (7, None, '7')
+    """
+    if isinstance(identity, int) is numbered:
+        return identity
+    if isinstance(identity, int):
+        return str(identity)
+    return int(identity) if is_whole(identity) else None

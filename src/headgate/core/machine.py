@@ -46,28 +46,28 @@ def cache_home() -> Path:
     return (Path(root) if root else Path.home() / ".cache") / "headgate"
 
 
-def put_file(place: Path, data: bytes) -> None:
+def put_file(path: Path, data: bytes) -> None:
     """Put a file in place at once, whole; it is on the disk before this returns."""
     # Another thread may be writing the same file.
-    beside = place.with_name(f".{place.name}.{os.getpid()}.{threading.get_ident()}.new")
-    with naming(place):
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.new")
+    with naming(path):
         try:
             with beside.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
+            beside.replace(path)
         except OSError:
             # What is half written takes room that there is none of.
             with suppress(OSError):
                 beside.unlink()
             raise
-        beside.replace(place)
-        force(place.parent)
+        force(path.parent)
 
 
-def force(place: Path) -> None:
+def force(path: Path) -> None:
     """Have a file, or the names in a folder, on the disk before this returns."""
-    opened = os.open(place, os.O_RDONLY)
+    opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)
     finally:
@@ -83,26 +83,26 @@ def force_all(folder: Path) -> None:
 
 
 @contextmanager
-def naming(place: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Say of an error of the disk where it was, which a write leaves out; a full disk is `MachineError`."""
     try:
         yield
     except OSError as error:
-        if is_full(error, place):
-            raise full_at(place) from error
+        if is_full(error, path):
+            raise full_at(path) from error
         if error.filename is None:
-            error.filename = str(place)
+            error.filename = str(path)
         raise
 
 
-def is_full(error: OSError, place: Path | None = None) -> bool:
+def is_full(error: OSError, path: Path | None = None) -> bool:
     """Tell whether a disk is full; whoever copies or writes arrays keeps the number of the error back."""
     if error.errno is not None:
         return error.errno in FULL
     text = str(error)
     if says_full(text):
         return True
-    return "requested and" in text and place is not None and _free(place) < _LITTLE
+    return "requested and" in text and path is not None and _free(path) < _LITTLE
 
 
 def says_full(text: str) -> bool:
@@ -110,16 +110,16 @@ def says_full(text: str) -> bool:
     return any(each in text for each in _SAID)
 
 
-def full_at(place: Path | str) -> MachineError:
+def full_at(path: Path | str) -> MachineError:
     """Return the error that names what is full."""
     return MachineError(
-        f"the disk of {place} is full: make room there, then run the same command again; nothing is lost"
+        f"the disk of {path} is full: make room there, then run the same command again; nothing is lost"
     )
 
 
 def fullest(places: Iterable[Path]) -> Path:
     """Return the place with the least room, of those that are there."""
-    return min((place for place in places if place.exists()), key=_free)
+    return min((path for path in places if path.exists()), key=_free)
 
 
 def disk_error(error: OSError) -> HeadgateError:
@@ -131,8 +131,8 @@ def disk_error(error: OSError) -> HeadgateError:
     return TableError(f"{where}: {reason}" if where else reason)
 
 
-def _free(place: Path) -> int:
+def _free(path: Path) -> int:
     """Count the bytes that are left for whom we are."""
-    there = next(each for each in (place, *place.absolute().parents) if each.exists())
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
     about = os.statvfs(there)
     return about.f_bavail * about.f_frsize

@@ -11,10 +11,9 @@ import logging
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from headgate.core.stepping import within
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Self
 
@@ -22,7 +21,28 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
 
+
 _T = TypeVar("_T")
+
+
+# A generator with a `with` around a `yield` would leave the block open in whoever goes through it.
+def within(block: Callable[[], AbstractContextManager[object]], items: Iterable[_T]) -> Iterator[_T]:
+    """Go through items; each is made inside a block of its own.
+
+    >>> from contextlib import nullcontext
+    >>> list(within(nullcontext, iter("ab")))
+    ['a', 'b']
+    """
+    left = iter(items)
+    while True:
+        with block():
+            try:
+                item = next(left)
+            except StopIteration:
+                return
+        yield item
+
+
 _LOG = logging.getLogger("headgate.omissions")
 
 
@@ -38,9 +58,9 @@ class Omission(NamedTuple):
     reason: str
 
 
-def _log(found: Omission) -> None:
-    whose = "a filter" if found.subscription is None else f"subscription {found.subscription!r}"
-    _LOG.warning("%s is left out of event %r: %s", whose, found.event, found.reason)
+def _log(omission: Omission) -> None:
+    whose = "a filter" if omission.subscription is None else f"subscription {omission.subscription!r}"
+    _LOG.warning("%s is left out of event %r: %s", whose, omission.event, omission.reason)
 
 
 _TOLD: ContextVar[Callable[[Omission], None]] = ContextVar("headgate-omissions", default=_log)
@@ -69,7 +89,7 @@ class _OmissionBlock:
     ) -> None:
         _TOLD.reset(self._before)
 
-    def _take(self, found: Omission) -> None:
+    def _take(self, omission: Omission) -> None:
         raise NotImplementedError
 
 
@@ -93,8 +113,8 @@ class Omissions(_OmissionBlock):
         """Count them."""
         return len(self._found)
 
-    def _take(self, found: Omission) -> None:
-        self._found[found] = None
+    def _take(self, omission: Omission) -> None:
+        self._found[omission] = None
 
 
 class RenamedOmissions(_OmissionBlock):
@@ -104,8 +124,8 @@ class RenamedOmissions(_OmissionBlock):
         self._rename = rename
         self._onward = _TOLD.get()
 
-    def _take(self, found: Omission) -> None:
-        named = self._rename(found)
+    def _take(self, omission: Omission) -> None:
+        named = self._rename(omission)
         if named is not None:
             self._onward(named)
 

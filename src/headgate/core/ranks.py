@@ -67,8 +67,8 @@ def check_weights(weights: Weights | None, what: str) -> None:
                 f"{what} weighs two names that differ in case only, which are the same: give one"
             )
     elif isinstance(weights, Sequence) and not isinstance(weights, str | bytes):
-        for place, weight in enumerate(weights):
-            check_weight(weight, f"clause {place + 1} of {what}")
+        for number, weight in enumerate(weights):
+            check_weight(weight, f"clause {number + 1} of {what}")
     elif weights is not None:
         raise SubscriptionError(
             f"the weights of {what} are {weights!r}: give a number for each attribute, or for each clause"
@@ -93,7 +93,7 @@ def read_factors(factors: Mapping[str, float] | None) -> dict[str, float]:
         return {}
     if not isinstance(factors, Mapping):
         raise SubscriptionError(f"factors are {factors!r}: give a number for each attribute that has one")
-    found: dict[str, float] = {}
+    read: dict[str, float] = {}
     given: Mapping[object, object] = factors  # type: ignore[assignment]
     for name, factor in given.items():
         if not isinstance(name, str):
@@ -103,12 +103,12 @@ def read_factors(factors: Mapping[str, float] | None) -> dict[str, float]:
             raise SubscriptionError(
                 f"the factor of {name!r} is {factor!r}: give a finite number, 0 or more; 0 drops it"
             )
-        if fold(name) in found:
+        if fold(name) in read:
             raise SubscriptionError(
                 f"there are two factors for {fold(name)!r}: case does not tell names apart"
             )
-        found[fold(name)] = number
-    return {name: factor for name, factor in found.items() if factor != 1.0}
+        read[fold(name)] = number
+    return {name: factor for name, factor in read.items() if factor != 1.0}
 
 
 class Best(NamedTuple):

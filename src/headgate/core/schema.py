@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.arguments import likeliest
 from headgate.core.event import read_object
-from headgate.core.likeliest import likeliest
 from headgate.core.values import MAX_DECIMAL, Kind, below, dotted
 from headgate.errors import TableError
 
@@ -33,10 +33,10 @@ _WORDS = {kind: name for name, kind in _NAMES.items()}
 _DIGITS = re.compile(r"\bdecimal\s*\(\s*([0-9]{1,3})\s*(?:,\s*(-?[0-9]{1,3})\s*)?\)")
 
 
-def _checked_digits(found: re.Match[str]) -> str:
-    precision, scale = int(found[1]), int(found[2] or 0)
+def _checked_digits(match_: re.Match[str]) -> str:
+    precision, scale = int(match_[1]), int(match_[2] or 0)
     if not 0 < precision <= MAX_DECIMAL or abs(scale) > MAX_DECIMAL or precision - scale > MAX_DECIMAL:
-        raise TableError(f"type {found[0]!r} is not known: a decimal has at most {MAX_DECIMAL} digits")
+        raise TableError(f"type {match_[0]!r} is not known: a decimal has at most {MAX_DECIMAL} digits")
     return "decimal"
 
 
@@ -159,9 +159,9 @@ def arrow_kind(kind: pa.DataType) -> Kind:
 
     if is_dictionary(kind) or is_run_end_encoded(kind):
         return arrow_kind(kind.value_type)
-    for test, found in _arrow():
+    for test, ours in _arrow():
         if test(kind):
-            return found
+            return ours
     return Kind.OBJECT
 
 

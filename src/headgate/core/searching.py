@@ -25,6 +25,15 @@ _AT_FIRST = 256
 
 
 @bare_inner
+def same_bytes(a: NDArray[np.uint8], i: int, b: NDArray[np.uint8], j: int, size: int) -> bool:
+    """Tell whether a[i:i + size] and b[j:j + size] are equal."""
+    k = 0
+    while k < size and a[i + k] == b[j + k]:
+        k += 1
+    return k == size
+
+
+@bare_inner
 def has_part(
     wanted: NDArray[np.uint8], start: int, end: int, text: NDArray[np.uint8], begin: int, stop: int
 ) -> bool:

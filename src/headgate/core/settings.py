@@ -1,22 +1,24 @@
 """Settings: a field says once what a setting is, and options, files, checks and docs follow from it.
 
     @dataclass(frozen=True, kw_only=True)
-    class Match:
-        top: int | None = setting("only the best K of each event", None, least=0, metavar="K")
+    class Match(Request):
+        top: int | None = setting("only the best K of each event", least=0, metavar="K")
+        output: Output = setting("a table of matches")
 
-`settings_of(Match)` lists them. `headgate.cli.options` makes options of a command out of such a class,
-`read_values` reads a table of a TOML file, and `file_rows` and `option_rows` write the tables of the docs.
+Its type says what kind of value it is, and whether there may be none. `settings_of(Match)` lists them.
+`headgate.cli.options` makes options of a command out of such a class, `read_values` reads a table of a TOML
+file, and `file_rows` and `option_rows` write the tables of the docs.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from headgate.core.likeliest import likeliest
+from headgate.core.arguments import likeliest
 from headgate.errors import TableError
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ AUTO = "auto"
 """A count that is left to Headgate."""
 
 
-class Kind(Enum):
+class SettingKind(Enum):
     """What a value is, in the words of the docs about files."""
 
     TEXT = "text"
@@ -49,18 +51,29 @@ class Kind(Enum):
     @property
     def is_path(self) -> bool:
         """Tell whether it is one path or several."""
-        return self in {Kind.INPUT, Kind.INPUTS, Kind.OUTPUT}
+        return self in {SettingKind.INPUT, SettingKind.INPUTS, SettingKind.OUTPUT}
 
 
+Input: TypeAlias = str
+Output: TypeAlias = str
+Count: TypeAlias = int | str
+Seconds: TypeAlias = float
+Share: TypeAlias = float
+_OPTIONAL = " | None"
 _KIND_OF = {
-    "str": Kind.TEXT,
-    "int": Kind.WHOLE,
-    "float": Kind.NUMBER,
-    "bool": Kind.FLAG,
-    "Mapping[str, float]": Kind.NUMBERS,
-    "Mapping[str, str]": Kind.TEXTS,
-    "tuple[int, int]": Kind.PAIR,
-    "tuple[str, ...]": Kind.INPUTS,
+    "Input": SettingKind.INPUT,
+    "Output": SettingKind.OUTPUT,
+    "Count": SettingKind.COUNT,
+    "Seconds": SettingKind.SECONDS,
+    "Share": SettingKind.SHARE,
+    "str": SettingKind.TEXT,
+    "int": SettingKind.WHOLE,
+    "float": SettingKind.NUMBER,
+    "bool": SettingKind.FLAG,
+    "Mapping[str, float]": SettingKind.NUMBERS,
+    "Mapping[str, str]": SettingKind.TEXTS,
+    "tuple[int, int]": SettingKind.PAIR,
+    "tuple[str, ...]": SettingKind.INPUTS,
 }
 """What an annotation says of the kind."""
 
@@ -71,7 +84,7 @@ class Setting:
 
     name: str
     """Of the field."""
-    kind: Kind
+    kind: SettingKind
     default: Any
     """What it is if nothing is said; None if there is nothing then."""
     help: str
@@ -108,7 +121,7 @@ class Setting:
     def flag(self) -> str:
         """Return the option.
 
-        >>> Setting("fan_out", Kind.WHOLE, None, "…").flag
+        >>> Setting("fan_out", SettingKind.WHOLE, None, "…").flag
         '--fan-out'
         """
         return self.option or "--" + self.name.replace("_", "-")
@@ -118,42 +131,30 @@ class Setting:
         """List the values that it may have; none if it may have any."""
         return self.listed() if callable(self.listed) else self.listed
 
-    @property
-    def value_text(self) -> str:
-        """Return what it may be as the docs about files write it.
-
-        >>> Setting("top", Kind.WHOLE, None, "…", least=0).value_text
-        'whole number, 0 or more'
-        """
-        if self.choices:
-            return " or ".join(f'`"{choice}"`' for choice in self.choices)
-        if self.least is None or self.kind is Kind.SECONDS:
-            return self.kind.value
-        upto = " or more" if self.most is None else f" to {self.most:,}"
-        if self.kind is Kind.COUNT:
-            return f'{Kind.WHOLE.value}, {self.least:,}{upto}, or `"{AUTO}"`'
-        return f"{self.kind.value}, {self.least:,}{upto}"
-
-    @property
-    def default_text(self) -> str:
-        """Return the default as the docs about files write it."""
-        if self.required:
-            return "required"
-        if self.shown:
-            chosen = self.shown.strip("`")
-            return f'`"{chosen}"`' if chosen in self.choices else self.shown
-        if self.kind is Kind.SECONDS and self.default is not None and self.default >= _UNITS["m"]:
-            return f'`"{write_seconds(self.default)}"`'
-        return "none" if self.default in (None, (), {}) else f"`{_toml(self.default)}`"
-
     def given(self, request: object) -> bool:
         """Tell whether a request says another than the default."""
         return bool(getattr(request, self.name) != self.default)
 
 
-def setting(help: str, default: Any = MISSING, *, kind: Kind | None = None, **more: Any) -> Any:  # noqa: A002 -- as in click
+class Request:
+    """What is asked of a job, in settings; those that may be None are, by default.
+
+    `table` is where its own settings stand in a file that do not say it.
+    """
+
+    def __init_subclass__(cls, table: str = "") -> None:
+        for name, kind in cls.__annotations__.items():
+            made = cls.__dict__.get(name)
+            if isinstance(made, Field):
+                if kind.endswith(_OPTIONAL) and made.default is made.default_factory is MISSING:
+                    made.default = None
+                if table:
+                    made.metadata["setting"].setdefault("key", f"{table}.{name}")
+
+
+def setting(help: str, default: Any = MISSING, **more: Any) -> Any:  # noqa: A002 -- as in click
     """Make a field that is a setting; one without a default is required. See `Setting` for `more`."""
-    metadata = {"setting": {"help": help, "kind": kind, **more}}
+    metadata = {"setting": {"help": help, **more}}
     if default == {} and default is not MISSING:
         return field(default_factory=dict, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -161,28 +162,23 @@ def setting(help: str, default: Any = MISSING, *, kind: Kind | None = None, **mo
 
 def settings_of(made: type[Any]) -> tuple[Setting, ...]:
     """List the settings of a class, in their order."""
-    found = []
+    settings = []
     for each in fields(made):
-        if (said := each.metadata.get("setting")) is None:
+        if (metadata := each.metadata.get("setting")) is None:
             continue
-        more = dict(said)
-        kind = more.pop("kind") or _KIND_OF[str(each.type).removesuffix(" | None")]
+        more = dict(metadata)
+        kind = _KIND_OF[str(each.type).removesuffix(_OPTIONAL)]
         required = each.default is MISSING and each.default_factory is MISSING
         default = None if each.default is MISSING else each.default
         if each.default_factory is not MISSING:
             default = each.default_factory()
-        found.append(Setting(each.name, kind, default, more.pop("help"), required=required, **more))
+        settings.append(Setting(each.name, kind, default, more.pop("help"), required=required, **more))
     # What must be given comes first, then places.
-    places = (Kind.INPUT, Kind.OUTPUT)
-    return tuple(sorted(found, key=lambda each: (not each.required, each.kind not in places)))
+    places = (SettingKind.INPUT, SettingKind.OUTPUT)
+    return tuple(sorted(settings, key=lambda each: (not each.required, each.kind not in places)))
 
 
-def setting_of(made: type[Any], name: str) -> Setting:
-    """Return one setting of a class."""
-    return next(each for each in settings_of(made) if each.name == name)
-
-
-_NUMBERS = (Kind.WHOLE, Kind.COUNT, Kind.NUMBER, Kind.SECONDS, Kind.SHARE)
+_NUMBERS = (SettingKind.WHOLE, SettingKind.COUNT, SettingKind.NUMBER, SettingKind.SECONDS, SettingKind.SHARE)
 
 
 class Problem(NamedTuple):
@@ -208,7 +204,7 @@ def read_values(
 ) -> tuple[dict[str, Any], list[Problem]]:
     """Read a table of a file: the values by the names of their fields, and all that is wrong with it.
 
-    >>> top = Setting("top", Kind.WHOLE, None, "…", least=0)
+    >>> top = Setting("top", SettingKind.WHOLE, None, "…", least=0)
     >>> read_values([top], {"top": 3}, "match")
     ({'top': 3}, [])
     >>> [problem.text for problem in read_values([top], {"tpo": 3}, "match")[1]]
@@ -221,8 +217,8 @@ def read_values(
         where = f"{label}.{key}"
         if key not in known:
             problems.append(Problem(where, "there is no such setting", nearest(key, known)))
-        elif (found := wrong(known[key], value)) is not None:
-            problems.append(Problem(where, *found))
+        elif (problem := wrong(known[key], value)) is not None:
+            problems.append(Problem(where, *problem))
         else:
             values[known[key].name] = _read(known[key], value)
     for key, each in known.items():
@@ -236,8 +232,8 @@ def check_values(settings: Iterable[Setting], request: object) -> None:
     for each in settings:
         value = getattr(request, each.name)
         judged = each.kind in _NUMBERS or (isinstance(each.listed, tuple) and each.listed)
-        if judged and value is not None and (found := wrong(each, value)) is not None:
-            raise TableError(f"{each.name} is {value!r}: {found[1]}")
+        if judged and value is not None and (problem := wrong(each, value)) is not None:
+            raise TableError(f"{each.name} is {value!r}: {problem[1]}")
 
 
 def unmet(settings: Iterable[Setting], request: object) -> Iterator[tuple[Setting, Setting, str]]:
@@ -246,8 +242,8 @@ def unmet(settings: Iterable[Setting], request: object) -> Iterator[tuple[Settin
     for each in known.values():
         name, _, value = each.needs.partition("=")
         if name and each.given(request):
-            found = getattr(request, name)
-            if found != value if value else not known[name].given(request):
+            chosen = getattr(request, name)
+            if chosen != value if value else not known[name].given(request):
                 yield each, known[name], value
 
 
@@ -267,7 +263,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def wrong(setting: Setting, value: Any) -> tuple[str, str] | None:
     """Say why a setting of a file cannot have a value, and what it can have; None if it can.
 
-    >>> top = Setting("top", Kind.WHOLE, None, "…", least=0)
+    >>> top = Setting("top", SettingKind.WHOLE, None, "…", least=0)
     >>> wrong(top, "ten"), wrong(top, 20)
     (("'ten' is text", 'give a whole number, 0 or more'), None)
     """
@@ -276,20 +272,20 @@ def wrong(setting: Setting, value: Any) -> tuple[str, str] | None:
         return f"{value!r} is {_called(value)}", f"give {what}{_range(setting)}"
     if setting.choices and value not in setting.choices:
         return f"{value!r} is none of them", nearest(value, setting.choices)
-    if setting.kind is Kind.COUNT and value == AUTO:
+    if setting.kind is SettingKind.COUNT and value == AUTO:
         return None
     read = _read(setting, value)
-    for number in read if setting.kind is Kind.PAIR else [read]:
+    for number in read if setting.kind is SettingKind.PAIR else [read]:
         if (setting.least is not None and number < setting.least) or (
             setting.most is not None and number > setting.most
         ):
             return f"{value!r} is out of range", f"give {what}{_range(setting)}"
-    if setting.kind is Kind.PAIR and value[0] > value[1]:
+    if setting.kind is SettingKind.PAIR and value[0] > value[1]:
         return f"{value!r} ends before it begins", "give the lesser first"
     return None
 
 
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def read_seconds(text: str) -> float | None:
@@ -298,8 +294,8 @@ def read_seconds(text: str) -> float | None:
     >>> read_seconds("90s"), read_seconds("10m"), read_seconds("0.5"), read_seconds("soon")
     (90.0, 600.0, 0.5, None)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
-    return None if found is None else float(found[1]) * _UNITS[found[2]]
+    match_ = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip())
+    return None if match_ is None else float(match_[1]) * UNITS[match_[2]]
 
 
 def write_seconds(seconds: float) -> str:
@@ -308,7 +304,7 @@ def write_seconds(seconds: float) -> str:
     >>> write_seconds(600.0), write_seconds(0.5), write_seconds(90.0)
     ('10m', '0.5', '90')
     """
-    units = ((unit, size) for unit, size in reversed(_UNITS.items()) if unit and size > 1 and seconds >= size)
+    units = ((unit, size) for unit, size in reversed(UNITS.items()) if unit and size > 1 and seconds >= size)
     return next((f"{seconds / size:g}{unit}" for unit, size in units if seconds % size == 0), f"{seconds:g}")
 
 
@@ -318,18 +314,18 @@ def read_share(text: str) -> float | None:
     >>> read_share("10%"), read_share("0.1"), read_share("much")
     (0.1, 0.1, None)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
-    return None if found is None else float(found[1]) / (100 if found[2] else 1)
+    match_ = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text.strip())
+    return None if match_ is None else float(match_[1]) / (100 if match_[2] else 1)
 
 
 def _read(setting: Setting, value: Any) -> Any:
     """Return a value of a file as the field has it."""
     if isinstance(value, str) and setting.kind in _WRITTEN:
         return _WRITTEN[setting.kind](value)
-    return tuple(value) if setting.kind in {Kind.INPUTS, Kind.PAIR} else value
+    return tuple(value) if setting.kind in {SettingKind.INPUTS, SettingKind.PAIR} else value
 
 
-_WRITTEN = {Kind.SECONDS: read_seconds, Kind.SHARE: read_share}
+_WRITTEN = {SettingKind.SECONDS: read_seconds, SettingKind.SHARE: read_share}
 
 
 def _is_whole(value: Any) -> bool:
@@ -344,7 +340,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and "\0" not in value
 
 
-def _is_written(kind: Kind) -> Callable[[Any], bool]:
+def _is_written(kind: SettingKind) -> Callable[[Any], bool]:
     return lambda value: _is_number(value) or (isinstance(value, str) and _WRITTEN[kind](value) is not None)
 
 
@@ -352,26 +348,26 @@ def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
     return isinstance(value, list) and all(map(fits, value))
 
 
-_FITS: dict[Kind, tuple[Callable[[Any], bool], str]] = {
-    Kind.TEXT: (_is_text, "text"),
-    Kind.INPUT: (_is_text, "a path"),
-    Kind.OUTPUT: (_is_text, "a path"),
-    Kind.INPUTS: (lambda value: _is_list(value, _is_text), "a list of paths"),
-    Kind.WHOLE: (_is_whole, "a whole number"),
-    Kind.COUNT: (lambda value: value == AUTO or _is_whole(value), f"{AUTO!r} or a whole number"),
-    Kind.NUMBER: (_is_number, "a number"),
-    Kind.SECONDS: (_is_written(Kind.SECONDS), "seconds, or a time such as '10m'"),
-    Kind.SHARE: (_is_written(Kind.SHARE), "a number, or a text such as '10%'"),
-    Kind.FLAG: (lambda value: isinstance(value, bool), "true or false"),
-    Kind.NUMBERS: (
+_FITS: dict[SettingKind, tuple[Callable[[Any], bool], str]] = {
+    SettingKind.TEXT: (_is_text, "text"),
+    SettingKind.INPUT: (_is_text, "a path"),
+    SettingKind.OUTPUT: (_is_text, "a path"),
+    SettingKind.INPUTS: (lambda value: _is_list(value, _is_text), "a list of paths"),
+    SettingKind.WHOLE: (_is_whole, "a whole number"),
+    SettingKind.COUNT: (lambda value: value == AUTO or _is_whole(value), f"{AUTO!r} or a whole number"),
+    SettingKind.NUMBER: (_is_number, "a number"),
+    SettingKind.SECONDS: (_is_written(SettingKind.SECONDS), "seconds, or a time such as '10m'"),
+    SettingKind.SHARE: (_is_written(SettingKind.SHARE), "a number, or a text such as '10%'"),
+    SettingKind.FLAG: (lambda value: isinstance(value, bool), "true or false"),
+    SettingKind.NUMBERS: (
         lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
         "a table of numbers",
     ),
-    Kind.TEXTS: (
+    SettingKind.TEXTS: (
         lambda value: isinstance(value, dict) and all(isinstance(each, str) for each in value.values()),
         "a table of texts",
     ),
-    Kind.PAIR: (lambda value: _is_list(value, _is_whole) and len(value) == 2, "two whole numbers"),
+    SettingKind.PAIR: (lambda value: _is_list(value, _is_whole) and len(value) == 2, "two whole numbers"),
 }
 
 
@@ -387,19 +383,6 @@ def _called(value: Any) -> str:
         return "text" if value.strip() else "empty"
     names = {bool: "true or false", int: "a whole number", float: "a number", list: "a list", dict: "a table"}
     return names.get(type(value), type(value).__name__)
-
-
-def _toml(value: Any) -> str:
-    """Write a value as in a file.
-
-    >>> _toml(True), _toml("jsonl"), _toml(1), _toml((10, 40))
-    ('true', '"jsonl"', '1', '[10, 40]')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return str(list(value))
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def plain(words: str) -> str:

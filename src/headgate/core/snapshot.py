@@ -34,6 +34,7 @@ import numpy as np
 
 from headgate.core import __version__
 from headgate.core.machine import force, full_at, is_full, naming
+from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.versions.current import called, is_versioned, resolved
 from headgate.errors import SnapshotError
 
@@ -129,7 +130,7 @@ def open_with_inside(path: Path, opened: Callable[[Path], _Read]) -> _Read:
 
     def read() -> _Read:
         manifest, _ = _read_manifest(path)
-        found = opened(path)
+        result = opened(path)
         if _read_manifest(path)[0] != manifest:
             raise SnapshotError(f"snapshot {path} was replaced while it was opened: open it again")
         for name, digest in manifest["inside"].items():
@@ -137,9 +138,27 @@ def open_with_inside(path: Path, opened: Callable[[Path], _Read]) -> _Read:
                 raise SnapshotError(
                     f"snapshot {path} is damaged: {name} does not belong to it; compile it again"
                 )
-        return found
+        return result
 
     return _patiently(path, read)
+
+
+def shard_name(number: int) -> str:
+    """Return the name of a shard's directory."""
+    return f"shard-{number:03}"
+
+
+def shard_places(path: Path) -> list[Path]:
+    """List the directories of the shards of a snapshot; one that is not cut is its own.
+
+    Refuses shards that do not belong to it.
+    """
+    path = resolved(path)
+    room = room_of(path)
+    if room not in {GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}:
+        return [path]
+    count = open_with_inside(path, lambda place: open_snapshot(place, room)).counts["shards"]
+    return [path / shard_name(number) for number in range(count)]
 
 
 def room_of(path: Path) -> str:
@@ -199,9 +218,11 @@ def add_to_manifest(path: Path, more: Mapping[str, Any]) -> None:
 
 def check_whole(path: Path, digest: str | None = None) -> None:
     """Verify every byte of a snapshot and of those inside it; `digest` is the one that it must have."""
-    manifest, found = _read_manifest(path)
-    if digest not in {None, found}:
-        raise SnapshotError(f"snapshot {path} is damaged: its digest is {found[:16]}, not {str(digest)[:16]}")
+    manifest, own_digest = _read_manifest(path)
+    if digest not in {None, own_digest}:
+        raise SnapshotError(
+            f"snapshot {path} is damaged: its digest is {own_digest[:16]}, not {str(digest)[:16]}"
+        )
     for name, entry in (manifest["files"] | manifest.get("tables", {})).items():
         _check_file(path / name, entry, verify=True)
     for name, own in manifest["inside"].items():
@@ -247,10 +268,10 @@ def _write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
 def _stamp(path: Path) -> tuple[int, int] | None:
     """Tell one manifest from another that is put in its place, even with the same content."""
     try:
-        found = (path / MANIFEST).stat()
+        about = (path / MANIFEST).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return about.st_ino, about.st_mtime_ns
 
 
 class _Known(NamedTuple):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headgate.core.arguments import told
-from headgate.core.likeliest import likeliest
+from headgate.core.arguments import likeliest, told
 from headgate.core.ranks import check_score, check_weights
 from headgate.core.rooms import discover
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from headgate.core.event import Id
     from headgate.core.ranks import Score, Weights
@@ -46,8 +45,8 @@ def learn_dialects(more: Iterable[str]) -> None:
     _dialects.extend(each for each in more if each not in _dialects)
 
 
-def check_dialect(dialect: str) -> None:
-    """Refuse a dialect that no room speaks.
+def check_dialect(dialect: str, own: Sequence[str] = (), content: str = "") -> None:
+    """Refuse a dialect that no content has, and one of another content than that with the dialects `own`.
 
     >>> check_dialect("xslt")
     Traceback (most recent call last):
@@ -62,6 +61,12 @@ def check_dialect(dialect: str) -> None:
         hint = f" (did you mean {meant!r}?)" if meant else ""
         raise SubscriptionError(
             f"dialect {dialect!r} is not known: use {', '.join(most)} or {last}{hint}", names_it=False
+        )
+    if own and dialect not in own:
+        *most, last = map(repr, own)
+        raise SubscriptionError(
+            f"dialect {dialect!r} is not for {content}: filters of {content} are {', '.join(most)} or {last}",
+            names_it=False,
         )
 
 

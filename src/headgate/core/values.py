@@ -192,12 +192,12 @@ def find_name(path: Path, names: Sequence[str]) -> int | None:
     >>> find_name(("age",), ["id", "Age"]), find_name(("sex",), ["id", "Age"])
     (1, None)
     """
-    found = [place for place, name in enumerate(names) if same_name(path[-1], name)]
-    if len(found) > 1:
+    positions = [position for position, name in enumerate(names) if same_name(path[-1], name)]
+    if len(positions) > 1:
         raise EventError(
             f"the column {dotted(path)} is given twice: names that differ in case only are the same"
         )
-    return found[0] if found else None
+    return positions[0] if positions else None
 
 
 def flatten(data: Mapping[str, object]) -> dict[Path, object]:
@@ -261,7 +261,7 @@ def _join_into(
         if not isinstance(name, str):
             raise EventError(f"the attribute name {name!r} is not text")
         whole = prefix + (name if mark == EXACT_JOINED else fold(name))
-        for dot in (place for place in range(len(prefix), len(whole)) if whole[place] == "."):
+        for dot in (position for position in range(len(prefix), len(whole)) if whole[position] == "."):
             above = flat.setdefault((mark + whole[:dot],), {})
             if type(above) is not dict:
                 raise EventError(f"attribute {whole[:dot]} has a value, and {whole} goes into it: send one")

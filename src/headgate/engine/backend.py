@@ -14,10 +14,9 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from headgate.contents.protocol import TaxonomyAware
+from headgate.contents.protocol import Measures, TaxonomyAware, slice_of
 from headgate.contents.registry import kind_of
-from headgate.contents.sharing import slice_of
-from headgate.core.subscription import Subscription
+from headgate.core.ranks import EXACT, Best
 from headgate.errors import GraphError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -31,15 +30,18 @@ if TYPE_CHECKING:
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
-    from headgate.core.ranks import Best, Score, Weights
+    from headgate.core.ranks import Score, Weights
+    from headgate.core.subscription import Subscription
     from headgate.engine.question import Top
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
+    from headgate.ranking.filters.index import RankedIndex
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
+
 
 MOST = 1 << 24
 """Answers that are found together, in memory, about."""
@@ -124,14 +126,6 @@ class Backend(ABC):
         text = self.filter(identity)
         return None if text is None else kind_of(self.room.room_name).plain(text)
 
-    def alone(self, identity: Id) -> tuple[Content, Id]:
-        """Return an index that has a subscription, and the id there.
-
-        A filter is indexed by itself if need be: what is asked for rarely need not be kept.
-        """
-        text = self.filter(identity) or self.room.always
-        return self.room.build([Subscription(0, text, self.room.dialect)]), 0
-
     def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
         """Find filters of subscriptions: the index that has each, and its id there; None if one is gone."""
         return [(self.index, identity) for identity in ids]
@@ -140,8 +134,8 @@ class Backend(ABC):
 
     def match(self, event: Event) -> list[Id]:
         """List the subscriptions that get an event, sorted."""
-        found: list[Id] = self.index.match(event)
-        return found
+        ids: list[Id] = self.index.match(event)
+        return ids
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why a subscription gets an event or not."""
@@ -157,9 +151,21 @@ class Backend(ABC):
     def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
         """List the best subscriptions of an event."""
 
-    @abstractmethod
     def explain_rank(self, event: Event, identity: Id, top: Top) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to be among the best."""
+        from headgate.ranking.filters.explain import explain_exact
+
+        if top.mode != EXACT:
+            self.relaxed()
+        verdict = self.explain(event, identity)
+        whole = self.top(event, top._replace(k=len(self) + 1))
+        best = [Best(each.subscription, each.value) for each in whole]
+        return explain_exact(best, Best(identity, self._score(identity)), top.k, verdict)
+
+    def _score(self, identity: Id) -> float:
+        """Return what a subscription is ranked by at best."""
+        del identity
+        return 0.0
 
     # Asking about many
 
@@ -182,8 +188,8 @@ class Backend(ABC):
             if not top.k:
                 return
         for begin, some, names in in_slices(events, ids, self.at_once(top, most)):
-            found = self._best(some, names, top).moved(begin)
-            yield found if wanted is None else found.some(found.ranks <= wanted[found.rows])
+            portion = self._best(some, names, top).moved(begin)
+            yield portion if wanted is None else portion.some(portion.ranks <= wanted[portion.rows])
 
     def check_costs(self, events: Events) -> CheckCosts | None:
         """Count what is checked for some events, by subscription; None where that is not known."""
@@ -276,3 +282,60 @@ def in_slices(events: Events, ids: Column, size: int) -> Iterator[tuple[int, Any
     for begin in range(0, len(events), size):
         some = slice_of(events, begin, begin + size)
         yield begin, some, ids.slice(begin, len(some))
+
+
+class PlainFilters(Backend):
+    """Filters alone: all that match are equally good."""
+
+    def check_costs(self, events: Events) -> CheckCosts | None:
+        """Ask the index, if it can tell."""
+        return self.index.check_costs(events) if isinstance(self.index, Measures) else None
+
+    def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
+        """List the first matches."""
+        if top.mode != EXACT:
+            self.relaxed()
+        return [Best(identity, 0.0) for identity in self.match(event)[: top.k]]
+
+
+class RankedFilters(Backend):
+    """Filters with scores, and perhaps with clauses that have weights."""
+
+    index: RankedIndex
+    ranked = True
+
+    @property
+    def contents(self) -> list[Content]:
+        """List the filters as they are indexed by rank."""
+        return [self.index.content]
+
+    def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
+        """Find filters by rank."""
+        return self.index.homes(ids)
+
+    def top(self, event: Event, top: Top) -> list[RankedMatch] | list[Best]:
+        """Ask the scores, or the clauses."""
+        return self.index.top(event, top.k, top.mode, factors=top.weighing)
+
+    def explain_rank(self, event: Event, identity: Id, top: Top) -> RankExplanation:
+        """Ask the scores, or the clauses."""
+        return self.index.explain_rank(event, identity, top.k, top.mode, factors=top.weighing)
+
+    def at_once(self, top: Top | None, most: int) -> int:
+        """Say how many events may have all subscriptions as answers, or all clauses that are asked."""
+        each = len(self.index) if top is None else min(top.k, len(self.index))
+        if top is not None and top.mode != EXACT and self.index.relaxed:
+            each = self.index.clauses.asked + top.k
+        return max(1, most // max(1, each))
+
+    def _best(self, events: Events, ids: Column, top: Top) -> Portion:
+        return self.index.best(events, ids, top.k, top.mode, factors=top.weighing)
+
+    @property
+    def weighs(self) -> bool:
+        """Tell that clauses may have weights: an index without them passes over these."""
+        return True
+
+    def relaxed(self) -> Any:
+        """Return the clauses; refuses if there are none."""
+        return self.index.clauses

@@ -12,20 +12,18 @@ from headgate.contents.registry import content_of
 from headgate.core.arguments import place_of, told
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
+from headgate.engine.grown_views import GrownViews, names_of, options_of, renumbered
 from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
-from headgate.engine.planned.grown_views import GrownViews, names_of
-from headgate.engine.planned.growth import options_of, renumbered
-from headgate.engine.planned.view_maker import ViewMaker, views_in
+from headgate.engine.views import ViewMaker, views_in
 from headgate.errors import PlanError
 from headgate.plan.costs import averages, costs_of, sums
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import levels
 from headgate.plan.model import AT_VIEW, SOURCE, Plan
-from headgate.plan.placement import links_of
+from headgate.plan.placement import known_links, links_of, sites_of
 from headgate.plan.program.program import solve
 from headgate.plan.running.changes import Change, LivePlan
 from headgate.plan.running.options import spread
-from headgate.plan.running.placing import known_links, sites_of
 from headgate.plan.running.planner import (
     PlanInput,
     Settings,
@@ -149,28 +147,28 @@ class Dissemination:
         subscriptions = subscriptions_of(subscriptions)
         ids = Ids.of(each.id for each in subscriptions)
         by_id = {each.id: each for each in subscriptions}
-        given = [by_id[identity] for identity in ids]
+        ordered = [by_id[identity] for identity in ids]
         wanted = FilterSettings(taxonomy=taxonomy, nulls=nulls, names=names, dots=dots)
         taken = ViewMaker(carries, wanted)
-        views = taken.views(given)
-        found = averages(*sums(views, taken.matching(given), events_of(sample)))
-        filters = TextPool.build([each.filter for each in given])
-        content = content_of((each.dialect for each in given), "the views")
+        views = taken.views(ordered)
+        mean = averages(*sums(views, taken.matching(ordered), events_of(sample)))
+        filters = TextPool.build([each.filter for each in ordered])
+        content = content_of((each.dialect for each in ordered), "the views")
         about = {"content": content, "carries": carries, "names": taken.settings}
         capacities, titles = sites_of(ids, {} if sites is None else sites, settings)
         linked = None if links is None else links_of(links, titles.texts())
-        asked = PlanInput(ids, filters, found.rows, found.bytes, capacities, titles, linked)
-        made = make_plan(views, asked, settings, about=about)
-        return cls(given, views, made.saved, (found.rows, found.bytes), settings, taken)
+        plan_input = PlanInput(ids, filters, mean.rows, mean.bytes, capacities, titles, linked)
+        made = make_plan(views, plan_input, settings, about=about)
+        return cls(ordered, views, made.saved, (mean.rows, mean.bytes), settings, taken)
 
     @classmethod
     def open(cls, path: str | Path, *, taxonomy: Taxonomy | None = None) -> Dissemination:
         """Open a plan that `headgate plan` made, or `saved.save`; views over RDF need their taxonomy."""
         saved = SavedPlan.open(place_of(path))
-        given, taken = views_in(saved, taxonomy)
+        subscriptions, taken = views_in(saved, taxonomy)
         sizes = saved.sizes or (saved.costs.source_sent, saved.costs.source_sent)
         settings = Settings.read(saved.about.get("settings", {}))
-        return cls(given, taken.views(given), saved, sizes, settings, taken)
+        return cls(subscriptions, taken.views(subscriptions), saved, sizes, settings, taken)
 
     def __len__(self) -> int:
         """Count the subscriptions."""
@@ -202,10 +200,10 @@ class Dissemination:
         now = self._plan.current()
         numbers = now.views.tolist()
         some = _Some(self._views, numbers)
-        found = disseminate(some, now.plan, now.rewritings, event).results
+        results = disseminate(some, now.plan, now.rewritings, event).results
         return {
-            self._subscriptions[number].id: some.written(place, result)
-            for place, (number, result) in enumerate(zip(numbers, found, strict=True))
+            self._subscriptions[number].id: some.written(position, result)
+            for position, (number, result) in enumerate(zip(numbers, results, strict=True))
         }
 
     def feeding(self, identity: Id) -> Feeding:
@@ -215,9 +213,9 @@ class Dissemination:
         numbers = now.views.tolist()
         if number not in numbers:
             raise PlanError(f"subscription {identity!r} has no feed at present: plan again, or make room")
-        place = numbers.index(number)
-        level = int(levels(now.plan, now.rewritings)[place])
-        chosen = int(now.plan.chosen[place])
+        position = numbers.index(number)
+        level = int(levels(now.plan, now.rewritings)[position])
+        chosen = int(now.plan.chosen[position])
         if chosen == SOURCE:
             return Feeding(level, (), ("by the source",))
         begin, end = now.rewritings.input_offsets[chosen : chosen + 2]
@@ -229,10 +227,10 @@ class Dissemination:
         """List the subscriptions that are fed, with what each is computed from, inputs first."""
         now = self._plan.current()
         numbers = now.views.tolist()
-        found = levels(now.plan, now.rewritings)
+        level_of = levels(now.plan, now.rewritings)
         rows = []
-        for place in np.argsort(found, kind="stable").tolist():
-            number, chosen = numbers[place], int(now.plan.chosen[place])
+        for position in np.argsort(level_of, kind="stable").tolist():
+            number, chosen = numbers[position], int(now.plan.chosen[position])
             inputs: list[int] = []
             each, site, host = self._subscriptions[number], self._site_name(number), None
             if chosen != SOURCE:
@@ -241,7 +239,7 @@ class Dissemination:
                 at = now.costs.host_of(chosen)
                 if at != AT_VIEW and self._site_name(inputs[at]) != site:
                     host = self._site_name(inputs[at])
-            level = int(found[place])
+            level = int(level_of[position])
             rows.append(
                 PlacedView(each.id, each.filter, each.dialect, site, level, self._named(inputs), host)
             )
@@ -268,7 +266,7 @@ class Dissemination:
         content_of(self._dialects | {each.dialect for each in subscriptions}, "the views")
         self._add(subscriptions, None)
 
-    def _add(self, subscriptions: Sequence[Subscription], place: int | None) -> None:
+    def _add(self, subscriptions: Sequence[Subscription], site_number: int | None) -> None:
         """Add subscriptions, all at one site or each at a new one; refuses all if nobody can feed one."""
         first = len(self._subscriptions)
         names = list(names_of(self._taken.views(subscriptions)))
@@ -280,14 +278,17 @@ class Dissemination:
         numbers = np.array([*near, *range(first, len(rows))], np.int64)
         self._grown = True
         placement = self._linked.placement(
-            [*(self._sites[number] for number in near), *([place] * len(subscriptions))],
-            [self._site_names[place] if place is not None else str(each.id) for each in subscriptions],
+            [*(self._sites[number] for number in near), *([site_number] * len(subscriptions))],
+            [
+                self._site_names[site_number] if site_number is not None else str(each.id)
+                for each in subscriptions
+            ],
         )
         options = options_of(views, self._settings, len(near), rows[numbers], large[numbers], placement)
         for number, (each, named, (rewritings, source)) in enumerate(
             zip(subscriptions, names, options, strict=True), first
         ):
-            site = self._new_site(str(each.id)) if place is None else place
+            site = self._new_site(str(each.id)) if site_number is None else site_number
             # A view that is refused has a number all the same.
             self._subscriptions.append(each)
             self._views.add(number, named)
@@ -314,18 +315,18 @@ class Dissemination:
     def unsubscribe(self, identity: Id) -> ChangeEffect:
         """Withdraw a subscription; those that it fed are fed in another way."""
         number = self._number(identity)
-        found = self._plan.withdraw(number)
+        change = self._plan.withdraw(number)
         del self._numbers[identity]
         self._views.forget(number)
-        return self._changed(found)
+        return self._changed(change)
 
     def fail(self, identity: Id) -> ChangeEffect:
         """Let the site of a subscription fail: that is gone, and those that it fed are fed in another way."""
         number = self._number(identity)
-        found = self._plan.fail(self._sites[number])
+        change = self._plan.fail(self._sites[number])
         del self._numbers[identity]
         self._views.forget(number)
-        return self._changed(found)
+        return self._changed(change)
 
     def fail_site(self, name: str) -> ChangeEffect:
         """Let a site fail with all its subscriptions; those that they fed are fed in another way."""
@@ -339,18 +340,19 @@ class Dissemination:
             self._views.forget(number)
         changes = [self._plan.fail(site) for site in sorted({self._sites[number] for number in here})]
         gone = set(here)
-        moved, unfed = ({each for change in changes for each in some(change)} for some in (_moved, _unfed))
+        moved = {each for change in changes for each in change.moved}
+        unfed = {each for change in changes for each in change.unfed}
         unfed = {number for number in unfed if number in self._plan.unfed} - gone
         again = {each for change in changes for each in change.fed_again} - gone
         return self._changed(Change(*(tuple(sorted(some)) for some in (moved - unfed - gone, unfed, again))))
 
     def fan_outs(self) -> dict[str, float]:
         """Return how many views each site may feed at most, where there is a bound."""
-        found: dict[str, float] = {}
+        bounds: dict[str, float] = {}
         for site, bound in self._plan.fan_outs().items():
             name = self._site_names[site]
-            found[name] = found.get(name, 0.0) + bound
-        return {name: bound for name, bound in found.items() if not math.isinf(bound)}
+            bounds[name] = bounds.get(name, 0.0) + bound
+        return {name: bound for name, bound in bounds.items() if not math.isinf(bound)}
 
     def rename_sites(self, names: Mapping[str, str]) -> None:
         """Call sites by other names; sites of one name are one machine, which fails as a whole."""
@@ -389,11 +391,9 @@ class Dissemination:
                 # At least what it feeds now: that much is known to do.
                 least = max(default_source_fan_out(rewritings), fed)
                 capacities = capacities._replace(source_fan_out=float(least))
-            found = solve(
-                rewritings, costs, capacities, time_limit=settings.time_limit, gap=settings.gap
-            ).plan
+            plan = solve(rewritings, costs, capacities, time_limit=settings.time_limit, gap=settings.gap).plan
             return loga(
-                found,
+                plan,
                 rewritings,
                 costs,
                 capacities,
@@ -415,10 +415,10 @@ class Dissemination:
         settings = self._settings
         views = self._taken.views([self._subscriptions[number] for number in numbers.tolist()])
         rows, large = self._rows[numbers], self._bytes[numbers]
-        found = find_ways(views, large, settings).searched.rewritings
+        rewritings = find_ways(views, large, settings).searched.rewritings
         placement = self._linked.placement([self._sites[number] for number in numbers.tolist()], [])
-        costs = costs_of(found, rows, large, settings.costs, placement)
-        return spread(found, costs, numbers, len(self._subscriptions))
+        costs = costs_of(rewritings, rows, large, settings.costs, placement)
+        return spread(rewritings, costs, numbers, len(self._subscriptions))
 
     def _number(self, identity: Id) -> int:
         number = self._numbers.get(id_of(identity))
@@ -429,22 +429,14 @@ class Dissemination:
     def _named(self, numbers: Iterable[int]) -> tuple[Id, ...]:
         return tuple(self._subscriptions[number].id for number in numbers)
 
-    def _changed(self, found: Change) -> ChangeEffect:
-        return ChangeEffect(*(self._named(each) for each in found))
+    def _changed(self, change: Change) -> ChangeEffect:
+        return ChangeEffect(*(self._named(each) for each in change))
 
     def _plan_alive(self) -> NDArray[np.bool_]:
         """Tell which views are there."""
         alive = np.zeros(len(self._subscriptions), np.bool_)
         alive[list(self._numbers.values())] = True
         return alive
-
-
-def _moved(change: Change) -> tuple[int, ...]:
-    return change.moved
-
-
-def _unfed(change: Change) -> tuple[int, ...]:
-    return change.unfed
 
 
 def settings_of(given: object) -> Settings:

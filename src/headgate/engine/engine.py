@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.kind import FilterSettings
+from headgate.contents.registry import kind_of
 from headgate.core.arguments import source_of
 from headgate.core.snapshot import digest_of
-from headgate.core.versions.locating import Located, located, opened_at, title_of
 from headgate.core.versions.replacing import new_version
+from headgate.core.versions.stores import Located, located, opened_at, title_of
 from headgate.engine import construction
 from headgate.engine.backend import Backend
-from headgate.engine.inputs import id_of, models_of, subscriptions_of
+from headgate.engine.construction import RAISE, Updates, check_way
+from headgate.engine.inputs import RefusedSubscription, id_of, models_of, subscriptions_of
 from headgate.engine.queries import Queries
-from headgate.engine.refusals import RAISE, RefusedSubscription, check_way
-from headgate.engine.updates import Updates
 from headgate.errors import (
     GraphError,
     SnapshotError,
@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from headgate.graph.index import GraphIndex
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+
+SHOWN = 10
+"""Subscriptions in a table."""
+_WIDE = 120
+"""Characters of a filter that a table shows."""
 
 
 class Origin(NamedTuple):
@@ -155,24 +161,24 @@ class Engine(Queries, Updates):
         if refused is not None:
             backend, refused = construction.build_rest(rows, parts, ranked=ranked)
             return cls(backend, refused=refused)
-        given = [each for each in rows if not isinstance(each, RefusedSubscription)]
-        return cls(construction.build(given, parts, ranked=ranked))
+        sound = [each for each in rows if not isinstance(each, RefusedSubscription)]
+        return cls(construction.build(sound, parts, ranked=ranked))
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, verify: bool = True) -> Engine:
         """Open a snapshot, with a graph or without, ranked or not, of any kind of content."""
 
-        def opened(found: Located) -> Engine:
-            digest = digest_of(found.place)
-            backend = construction.open_at(found.place, verify=verify)
-            return cls(backend, Origin(found.name, digest, _version(backend)))
+        def opened(snapshot: Located) -> Engine:
+            digest = digest_of(snapshot.place)
+            backend = construction.open_at(snapshot.place, verify=verify)
+            return cls(backend, Origin(snapshot.name, digest, _version(backend)))
 
         return opened_at(path, opened)
 
     def save(self, path: str | PathLike[str], *, source: Mapping[str, object] | None = None) -> None:
         """Write a new version of a snapshot; `source` says what it was built from."""
-        with new_version(path) as place:
-            self.backend.save(place, source=source_of(source))
+        with new_version(path) as staged:
+            self.backend.save(staged, source=source_of(source))
 
     # What is here
 
@@ -221,22 +227,37 @@ class Engine(Queries, Updates):
     @property
     def taxonomy(self) -> Taxonomy:
         """Return the taxonomy, which may be changed; refuses if there is none."""
-        found = self.backend.taxonomy
-        if found is None:
+        taxonomy = self.backend.taxonomy
+        if taxonomy is None:
             raise TaxonomyError("there is no taxonomy here: only filters of RDF have one")
-        return found
+        return taxonomy
 
     def __repr__(self) -> str:
         """Say what there is, and where it comes from."""
-        from headgate.engine import display
-
-        return display.line(self.backend, None if self._origin is None else self._origin.title)
+        backend = self.backend
+        parts = [f"{_count(len(backend), 'subscription')} over {kind_of(backend.room.room_name).title}"]
+        if backend.routed:
+            parts.append(f"in a graph of {_count(_nodes(backend.graph), 'node')}")
+        if backend.ranked and not backend.routed:
+            parts.append("ranked")
+        if self._origin is not None:
+            changed = "changed since it was " if backend.changed else ""
+            parts.append(f"{changed}opened from {self._origin.title}")
+        return f"<Engine: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:
-        """Show what there is, and the first subscriptions, in a notebook."""
-        from headgate.engine import display
+        """Show what there is, and the first subscriptions with their filters, in a notebook."""
+        from html import escape
 
-        return display.table(self.backend, None if self._origin is None else self._origin.title)
+        ids = self.ids
+        rows = [
+            f"<tr><td>{escape(str(each))}</td><td><code>{escape(_short(self.backend.filter(each)))}</code></td></tr>"
+            for each in ids[:SHOWN]
+        ]
+        if len(ids) > SHOWN:
+            rows.append(f'<tr><td colspan="2">and {_count(len(ids) - SHOWN, "more", "more")}</td></tr>')
+        head = "<tr><th>subscription</th><th>filter</th></tr>"
+        return f"<p>{escape(repr(self)[1:-1])}</p><table>{head}{''.join(rows)}</table>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be opened again from the same snapshot, which must still be there; refuses what is not on disk."""
@@ -262,3 +283,23 @@ def _open_again(kind: type[Engine], path: str, digest: str) -> Engine:
             f"snapshot {path} is another one than when the engine was pickled: pickle it again"
         )
     return kind.open(path)
+
+
+def _nodes(graph: GraphIndex) -> int:
+    """Count the nodes of a graph, with those that came later and without those that went."""
+    base, later = graph.base, graph.view.later
+    count = len(base.names.node_ids)
+    if later is None:
+        return count
+    for node, vertex in later.moved.items():
+        count += (vertex >= 0) - (base.find(node) >= 0)
+    return count
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def _short(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"

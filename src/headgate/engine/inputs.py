@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from headgate.core.arguments import listed, told, usable_id, with_article
 from headgate.core.event import (
@@ -30,7 +30,6 @@ from headgate.core.event import (
 from headgate.core.subscription import Subscription
 from headgate.core.values import find_name, fold
 from headgate.engine.native import native_row, plain
-from headgate.engine.refusals import RefusedSubscription
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -43,6 +42,16 @@ if TYPE_CHECKING:
     from headgate.engine.backend import Column, Events
 
 Model = TypeVar("Model")
+
+
+class RefusedSubscription(NamedTuple):
+    """A subscription that was refused: its row, counted from 0, its id if it has one, and why."""
+
+    row: int
+    id: Id | None
+    reason: str
+
+
 _STREAM, _ARRAY = "__arrow_c_stream__", "__arrow_c_array__"
 _EVENTS = "give a table, or a list of events and mappings"
 _ONE = "an event is an Event, a mapping of attributes, or JSON"
@@ -146,18 +155,18 @@ def items_of(event: Event, kind: Kind) -> list[Event]:
     return list(read.events)
 
 
-def with_items(asked: Iterable[tuple[Events, Column]], kind: Kind) -> Iterator[tuple[Events, Column]]:
+def with_items(batches: Iterable[tuple[Events, Column]], kind: Kind) -> Iterator[tuple[Events, Column]]:
     """Put the items of feeds in their place, each with its id."""
-    for events, ids in asked:
+    for events, ids in batches:
         if not has_feeds(events, kind):
             yield events, ids
             continue
-        given: Any = events
-        if not isinstance(given, Sequence):
-            rows: Any = zip(given.to_pylist(), ids.to_pylist(), strict=True)
-            given = [event_of(row, identity) for row, identity in rows]
-        found = [item for event in given for item in items_of(event, kind)]
-        yield found, ids_of(found)
+        read: Any = events
+        if not isinstance(read, Sequence):
+            rows: Any = zip(read.to_pylist(), ids.to_pylist(), strict=True)
+            read = [event_of(row, identity) for row, identity in rows]
+        items = [item for event in read for item in items_of(event, kind)]
+        yield items, ids_of(items)
 
 
 def has_feeds(events: Events, kind: Kind) -> bool:
@@ -223,18 +232,18 @@ def subscriptions_of(
     >>> subscriptions_of([{"id": "s1", "filter": "age > 30", "score": 2}])[0].score
     2
     """
-    found: list[Subscription | RefusedSubscription] = []
+    taken: list[Subscription | RefusedSubscription] = []
     for row, each in enumerate(_rows(given, Subscription, "subscription", SubscriptionError)):
         try:
-            found.append(_model(each, Subscription, "subscription", SubscriptionError))
+            taken.append(_model(each, Subscription, "subscription", SubscriptionError))
         except HeadgateError as error:
             if refused is None:
                 raise
             identity = plain(each.get("id")) if isinstance(each, Mapping) else None
             usable = isinstance(identity, str | int) and not isinstance(identity, bool)
             refused.append(RefusedSubscription(row, identity if usable else None, str(error)))
-            found.append(refused[-1])
-    return found
+            taken.append(refused[-1])
+    return taken
 
 
 def models_of(given: object, model: type[Model], what: str, error: type[HeadgateError]) -> list[Model]:
@@ -259,19 +268,19 @@ def _model(given: object, model: type[Model], what: str, error: type[HeadgateErr
     if not isinstance(given, Mapping):
         need = f"give {with_article(model.__name__)}, or a mapping of its fields"
         raise error(f"{with_article(what)} is {told(given)}: {need}")
-    names, found = _names(model), {}
+    names, values = _names(model), {}
     which = with_article(what) if given.get("id") is None else f"{what} {given['id']!r}"
     for name, value in given.items():
         field = fold(name) if isinstance(name, str) else None
         if field not in names or value is None:
             continue
-        if field in found:
+        if field in values:
             raise error(f"{which} has two fields {field!r}: names that differ in case only are the same")
-        found[field] = _fit(field, plain(value))
+        values[field] = _fit(field, plain(value))
     for name, needed in names.items():
-        if needed and name not in found:
+        if needed and name not in values:
             raise error(f"{which} has no {name!r}: its fields are {', '.join(names)}")
-    return model(**found)
+    return model(**values)
 
 
 def _fit(field: str | None, value: Any) -> Any:
@@ -345,7 +354,7 @@ def _usual_type(kind: Any) -> Any:
         inner = _usual_type(kind.value_type)
         return kind if inner == kind.value_type else pa.list_(inner)
     if types.is_struct(kind):
-        inside = [kind.field(place) for place in range(kind.num_fields)]
+        inside = [kind.field(number) for number in range(kind.num_fields)]
         usual = [field.with_type(_usual_type(field.type)) for field in inside]
         return kind if usual == inside else pa.struct(usual)
     return kind

@@ -88,9 +88,9 @@ def plain(value: Any) -> Any:
     >>> plain(Decimal("2")), plain(Decimal("2.50"))
     (2, 2.5)
     """
-    found = native(value)
-    if isinstance(found, dict):
-        return {name: plain(each) for name, each in found.items()}
-    if not isinstance(found, Decimal):
-        return found
-    return int(found) if found.as_tuple().exponent == 0 else float(found)
+    python_value = native(value)
+    if isinstance(python_value, dict):
+        return {name: plain(each) for name, each in python_value.items()}
+    if not isinstance(python_value, Decimal):
+        return python_value
+    return int(python_value) if python_value.as_tuple().exponent == 0 else float(python_value)

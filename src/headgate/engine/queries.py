@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
-from headgate.core.ranks import EXACT, check_asked, check_k, read_factors
+from headgate.core.arguments import likeliest
+from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
+from headgate.core.ranks import EXACT, check_k
+from headgate.core.values import dotted
 from headgate.engine.inputs import (
     FEEDS,
     asked_of,
@@ -17,29 +20,39 @@ from headgate.engine.inputs import (
     items_of,
     with_items,
 )
-from headgate.engine.question import Top, checked_column
-from headgate.engine.threads import check_threads
+from headgate.engine.question import Top
 from headgate.errors import SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
     from headgate.contents.kind import Kind
     from headgate.contents.protocol import Verdict
+    from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Best
+    from headgate.core.values import Path
     from headgate.engine.backend import Backend
     from headgate.engine.statistics import Statistics
-    from headgate.engine.unknown import Unknown
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
     from headgate.rdf.index.bindings import Bindings
     from headgate.xml.answers.answers import Answer
 
     AnyEvent = Event | Mapping[str, Any] | str | bytes
+
+
+class Unknown(NamedTuple):
+    """Names that one side has and the other has not, each with the one that was likeliest meant, if any.
+
+    `attributes` are those of events that no filter names, `names` those of filters that no event has.
+    """
+
+    attributes: dict[str, str | None]
+    names: dict[str, str | None]
 
 
 class Queries:
@@ -96,16 +109,16 @@ class Queries:
         >>> engine.match({"age": 35}), engine.match(b'{"age": 25}')
         (['s1', 's2'], ['s2'])
         """
-        given = event_of(event)
-        if given.content_type in FEEDS and isinstance(given.data, str | bytes):
-            found: set[Any] = {each for item in self.read(given) for each in self._match(item)}
-            return sorted(found)
-        return self._match(given)
+        read = event_of(event)
+        if read.content_type in FEEDS and isinstance(read.data, str | bytes):
+            ids: set[Any] = {each for item in self.read(read) for each in self._match(item)}
+            return sorted(ids)
+        return self._match(read)
 
-    def _match(self, given: Event) -> list[Id]:
+    def _match(self, event: Event) -> list[Id]:
         if self._statistics is None:
-            return self.backend.match(given)
-        return self._statistics.match(self.backend, given, lambda: self.backend.match(given))
+            return self.backend.match(event)
+        return self._statistics.match(self.backend, event, lambda: self.backend.match(event))
 
     def explain(self, event: AnyEvent, identity: Id) -> Verdict:
         """Say why a subscription gets an event or not."""
@@ -116,32 +129,39 @@ class Queries:
 
         There is none if no way through the graph leads the event to the subscription.
         """
-        given, identity = event_of(event), id_of(identity)
+        read, identity = event_of(event), id_of(identity)
         check_k(limit)
         self._check_given("bindings", Binds, "these filters bind no variables: those of RDF do")
-        content, own = self.backend.alone(identity)
-        found = cast("Bindings", cast("Binds", content).bindings(given, own, limit))
-        if self.backend.comes_to(given, identity):
-            return found
-        return found._replace(rows=(), complete=True)
+        content, own = self._home(identity)
+        bindings = cast("Bindings", cast("Binds", content).bindings(read, own, limit))
+        if self.backend.comes_to(read, identity):
+            return bindings
+        return bindings._replace(rows=(), complete=True)
 
     def answer(self, event: AnyEvent, identity: Id) -> Answer | None:
         """Return what a subscription's pattern gives for an XML event; None if it does not match.
 
         None too if no way through the graph leads the event to the subscription.
         """
-        given, identity = event_of(event), id_of(identity)
+        read, identity = event_of(event), id_of(identity)
         self._check_given("tuples", Answers, "these filters return no nodes: those of XML do")
-        if not self.backend.comes_to(given, identity):
+        if not self.backend.comes_to(read, identity):
             return None
-        content, own = self.backend.alone(identity)
-        return cast("Answer | None", cast("Answers", content).answer(given, own))
+        content, own = self._home(identity)
+        return cast("Answer | None", cast("Answers", content).answer(read, own))
 
     def _check_given(self, results: str, able: type, reason: str) -> None:
         if not isinstance(self.backend.index, able) and not kind_of(self.backend.room.room_name).gives(
             results
         ):
             raise SubscriptionError(reason)
+
+    def _home(self, identity: Id) -> Home:
+        """Find the filter of a subscription; refuses one that is not here."""
+        self.backend.filter(identity)
+        (home,) = self.backend.homes([identity])
+        assert home is not None
+        return home
 
     def top(
         self,
@@ -160,13 +180,11 @@ class Queries:
         Relaxed: by the weights of the clauses that hold, at least one; in a graph, of the subscriptions at
         nodes that are reached, whatever the way. `factors` re-weigh attributes for this event: 0 drops them.
         """
-        asked = self._asked(k, mode, factors, PathCost(by, decay, hops))
-        given = event_of(event)
+        top = self._asked(k, mode, factors, PathCost(by, decay, hops))
+        read = event_of(event)
         if self._statistics is None:
-            return self.backend.top(given, asked)
-        return self._statistics.match(
-            self.backend, given, lambda: self.backend.top(given, asked), ranked=True
-        )
+            return self.backend.top(read, top)
+        return self._statistics.match(self.backend, read, lambda: self.backend.top(read, top), ranked=True)
 
     def explain_rank(
         self,
@@ -181,8 +199,8 @@ class Queries:
         hops: bool = False,
     ) -> RankExplanation:
         """Say why a subscription has its rank, and what it lacked to enter the best k."""
-        asked = self._asked(k, mode, factors, PathCost(by, decay, hops))
-        return self.backend.explain_rank(event_of(event), id_of(identity), asked)
+        top = self._asked(k, mode, factors, PathCost(by, decay, hops))
+        return self.backend.explain_rank(event_of(event), id_of(identity), top)
 
     def _asked(
         self,
@@ -192,10 +210,9 @@ class Queries:
         path: PathCost,
         column: str | None = None,
     ) -> Top:
-        check_asked(k, mode, factors)
-        asked = Top(k, mode, tuple(read_factors(factors).items()), path, checked_column(column))
-        asked.check_way(routed=self.backend.routed and mode == EXACT)
-        return asked._replace(path=PathCost.of(path.by, path.decay, hops=path.hops))
+        top = Top.of(k, mode, factors, path, column)
+        top.check_way(routed=self.backend.routed)
+        return top._replace(path=PathCost.of(path.by, path.decay, hops=path.hops))
 
     # Asking about many
 
@@ -210,9 +227,24 @@ class Queries:
         >>> engine.unknown([{"country": "CH", "age": 35, "lang": "de"}])
         Unknown(attributes={'country': 'contry', 'lang': None}, names={'contry': 'country'})
         """
-        from headgate.engine.unknown import find_unknown
-
-        return find_unknown(self.backend, asked_of(events))
+        kind = self._kind
+        if not kind.rows:
+            raise SubscriptionError(
+                f"these filters look at {kind.title}, where names are part of a pattern: those over records "
+                "name attributes"
+            )
+        contents = self.backend.contents
+        in_filters = {name for content in contents for name in getattr(content, "attributes", ())}
+        mark = next(filter(None, map(_mark, contents)), "")
+        in_events = {dotted(path) for some, _ in asked_of(events) for path in _paths(some, mark)}
+        if dotted(EVENT_TIME) in in_events:
+            # The time of an event stands for its attribute `time` in `:event_time`.
+            in_events = in_events - {dotted(EVENT_TIME)} | in_filters & {TIME}
+        seen = {around for name in in_filters for around in _uppers(name)} | {ID, SOURCE}
+        return Unknown(
+            {name: likeliest(name, in_filters) for name in sorted(in_events - seen)},
+            {name: likeliest(name, in_events) for name in sorted(in_filters - in_events - {ID, SOURCE})},
+        )
 
     def match_batch(self, events: Any, *, threads: int = 1, results: bool | int = False) -> pa.Table:
         """Match a table of events, or a list: (event_id, subscription_id), in the order of the events.
@@ -233,11 +265,11 @@ class Queries:
         {'event_id': [0, 0, 1], 'subscription_id': ['s1', 's2', 's2']}
         """
         from headgate.contents.results import read_limit
-        from headgate.engine.answers import table_of
+        from headgate.engine.answers import check_threads, table_of
 
         limit = read_limit(results)
-        given = with_items(asked_of(events), self._kind)
-        return table_of(self.backend, given, None, self._statistics, check_threads(threads), limit)
+        batches = with_items(asked_of(events), self._kind)
+        return table_of(self.backend, batches, None, self._statistics, check_threads(threads), limit)
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
@@ -257,8 +289,8 @@ class Queries:
             return lists_by(self.backend, parts, self._statistics)
         several = [items_of(event, kind) for event in events_of(events)]
         items: list[Event] = [item for each in several for item in each]
-        found = iter(lists_by(self.backend, asked_of(items), self._statistics))
-        joined: list[set[Any]] = [{each for _ in own for each in next(found)} for own in several]
+        lists = iter(lists_by(self.backend, asked_of(items), self._statistics))
+        joined: list[set[Any]] = [{each for _ in own for each in next(lists)} for own in several]
         return [sorted(each) for each in joined]
 
     def top_batch(
@@ -290,9 +322,30 @@ class Queries:
         [{'event_id': 'e1', 'subscription_id': 's2', 'score': 2.0, 'rank': 1}]
         """
         from headgate.contents.results import read_limit
-        from headgate.engine.answers import table_of
+        from headgate.engine.answers import check_threads, table_of
 
-        asked = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
-        given = with_items(asked_of(events), self._kind) if k else ()
+        top = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
+        batches = with_items(asked_of(events), self._kind) if k else ()
         limit = read_limit(results)
-        return table_of(self.backend, given, asked, self._statistics, check_threads(threads), limit)
+        return table_of(self.backend, batches, top, self._statistics, check_threads(threads), limit)
+
+
+def _mark(content: Any) -> str:
+    """Return what stands before names to filters, see `core/values.py`."""
+    several = (member.content for member in getattr(content, "members", ()))
+    settings = (getattr(each, "settings", None) for each in (content, *several))
+    return next(filter(None, (getattr(each, "mark", "") for each in settings)), "")
+
+
+def _paths(events: Any, mark: str) -> Iterable[Path]:
+    from headgate.core.schema import Schema
+
+    if hasattr(events, "schema"):
+        return Schema.from_arrow(events.schema, mark).types
+    return {path for event in events if event.content_type == JSON for path in event.attributes_as(mark)}
+
+
+def _uppers(name: str) -> Iterable[str]:
+    """List a dotted name and the objects around it."""
+    parts = name.split(".")
+    return (".".join(parts[:end]) for end in range(1, len(parts) + 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.ranks import EXACT, MODES, RELAXED, check_k, read_factors
+from headgate.core.ranks import EXACT, RELAXED, check_asked, read_factors
 from headgate.errors import GraphError, TableError
 from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
 
@@ -21,8 +21,6 @@ NO_WAY = (
     "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a graph, and in "
     "mode 'relaxed'"
 )
-SCORE, RANK = "score", "rank"
-"""The columns of the best, besides those of all matches."""
 
 
 class Top(NamedTuple):
@@ -51,13 +49,9 @@ class Top(NamedTuple):
         >>> Top.of(3, "relaxed", {"age": 0}).factors
         (('age', 0.0),)
         """
-        check_k(k)
+        check_asked(k, mode, factors)
         if path != DEFAULT_PATH_COST and mode != EXACT:
             raise GraphError(NO_WAY)
-        if mode not in MODES:
-            raise TableError(f"there is no mode {mode!r}: use {' or '.join(map(repr, MODES))}")
-        if factors and mode != RELAXED:
-            raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
         return cls(k, mode, tuple(read_factors(factors).items()), path, checked_column(column))
 
     def wanted(self, events: pa.RecordBatch | Sequence[Event]) -> NDArray[np.int64] | None:
@@ -72,7 +66,6 @@ class Top(NamedTuple):
         import numpy as np
         import pyarrow as pa
 
-        from headgate.core.event import JSON
         from headgate.core.values import Kind, fold
         from headgate.records.events.columns import BatchColumns, EventColumns
 
@@ -80,10 +73,10 @@ class Top(NamedTuple):
             BatchColumns(events)
             if isinstance(events, pa.RecordBatch)
             # Documents have no attributes.
-            else EventColumns([each.attributes if each.content_type == JSON else {} for each in events])
+            else EventColumns(events)
         )
-        found = columns(tuple(map(fold, self.column.split("."))))
-        return np.where(found.kind == Kind.INT, np.clip(found.number, 0, self.k), self.k)
+        counts = columns(tuple(map(fold, self.column.split("."))))
+        return np.where(counts.kind == Kind.INT, np.clip(counts.number, 0, self.k), self.k)
 
     def check_way(self, *, routed: bool) -> None:
         """Refuse to be told of a way where there is none."""

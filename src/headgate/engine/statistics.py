@@ -21,11 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.contents.live import LiveState
-from headgate.core.omission import RenamedOmissions
-from headgate.core.stepping import within
-from headgate.engine.counters import Counters, Sample, as_array, as_moments
-from headgate.engine.statistics_columns import merged, schema_of
-from headgate.engine.threads import ask
+from headgate.contents.protocol import take_of
+from headgate.core.ids import Ids
+from headgate.core.omission import RenamedOmissions, within
+from headgate.engine.answers import ask
+from headgate.engine.counters import Counters, Sample, merged, schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from headgate.contents.portions import Portion
     from headgate.contents.protocol import CheckCosts
     from headgate.core.event import Event, Id
-    from headgate.core.ids import Ids
     from headgate.core.omission import Omission
     from headgate.engine.backend import Backend, Events
     from headgate.engine.question import Top
@@ -53,7 +52,7 @@ _compute: Any = pc
 class _Chunk(NamedTuple):
     """Matches that wait: `numbers` are places among the ids of a base, or without one the ids themselves.
 
-    `rows` are places among `events`; None if these are in the order of the matches.
+    `rows` are places among `events`.
     """
 
     base: FrozenBase | None
@@ -66,8 +65,7 @@ class _Chunk(NamedTuple):
 
     def named(self, at: Ints) -> Column:
         """Return the ids of the events of some matches, as text."""
-        rows = at if self.rows is None else self.rows[at]
-        return self.events.take(rows).cast(pa.string())
+        return self.events.take(self.rows[at]).cast(pa.string())
 
 
 class _One(NamedTuple):
@@ -121,9 +119,9 @@ class Statistics:
         """Ask about one event, and count the answer: ids, or if it is ranked what has a `subscription`."""
         left_out: list[Omission] = []
         with RenamedOmissions(_noted(left_out)):
-            found = ask()
+            answer = ask()
         # A copy: the answer is the caller's.
-        ids = [getattr(each, "subscription", each) for each in found] if ranked else found[:]
+        ids = [getattr(each, "subscription", each) for each in answer] if ranked else answer[:]
         with self._lock:
             self.events += 1
             if ids:
@@ -131,7 +129,7 @@ class Statistics:
                 self._wait(len(ids))
         self.exceed(left_out)
         self.measure(backend, [event])
-        return found
+        return answer
 
     def ask(
         self,
@@ -161,17 +159,17 @@ class Statistics:
             self.add(portion, names)
             yield portion
 
-    def add(self, found: Portion, names: Column) -> None:
+    def add(self, portion: Portion, names: Column) -> None:
         """Count matches; `names` are the ids of the events."""
-        if not len(found.rows):
+        if not len(portion.rows):
             return
-        state = found.state
-        chunk: tuple[FrozenBase | None, Any] = (None, found.ids)
-        if isinstance(state, LiveState) and state.in_order(found.places):
-            chunk = (state.base, found.places)
+        state = portion.state
+        chunk: tuple[FrozenBase | None, Any] = (None, portion.ids)
+        if isinstance(state, LiveState) and state.in_order(portion.places):
+            chunk = (state.base, portion.places)
         base, numbers = chunk
         with self._lock:
-            self._add(_Chunk(base, names, found.rows, numbers, self._now(), self._changes))
+            self._add(_Chunk(base, names, portion.rows, numbers, self._now(), self._changes))
 
     def _now(self) -> int:
         """Return the time in microseconds, which always rises: what was last is known by it."""
@@ -194,11 +192,11 @@ class Statistics:
             for identity, _ in dict.fromkeys((each.subscription, each.event) for each in left_out):
                 if identity is None:
                     continue
-                part, place = self._find(identity)
+                part, number = self._find(identity)
                 if part is None:
                     self._late_one(identity)[4] += 1
                 else:
-                    part.exceeded[place] += 1
+                    part.exceeded[number] += 1
 
     def measure(self, backend: Backend, events: Events) -> None:
         """Have some of the events checked once more, if it is time to."""
@@ -207,11 +205,7 @@ class Statistics:
             rows, weight = sample.choose(len(events))
         if not len(rows):
             return
-        given: Any = events
-        some = (
-            given.take(rows) if isinstance(given, pa.RecordBatch) else [given[row] for row in rows.tolist()]
-        )
-        costs = backend.check_costs(some)
+        costs = backend.check_costs(take_of(events, rows))
         if costs is not None:
             with self._lock:
                 self._cost(costs, weight, sample)
@@ -219,18 +213,18 @@ class Statistics:
     def _cost(self, costs: CheckCosts, weight: float, sample: Sample) -> None:
         known = np.flatnonzero(costs.candidates >= 0)
         for part in self._parts:
-            found = places = known
+            rows = places = known
             if part.ids is not costs.ids:
                 # It was compacted since: look the ids up.
                 if part.ids.numbered is not costs.ids.numbered:
                     continue
                 here = _compute.index_in(costs.ids.to_arrow().take(known), value_set=part.names)
-                found = known[np.asarray(here.is_valid())]
+                rows = known[np.asarray(here.is_valid())]
                 places = np.asarray(here.drop_null(), np.int64)
             part.sample = sample
             before = np.maximum(part.candidates[places], 0)
-            part.candidates[places] = before + weight * costs.candidates[found]
-            part.work[places] += weight * costs.work[found]
+            part.candidates[places] = before + weight * costs.candidates[rows]
+            part.work[places] += weight * costs.work[rows]
 
     # Changes
 
@@ -239,9 +233,9 @@ class Statistics:
         with self._lock:
             self._changes += 1
             self._cuts[identity] = self._changes
-            part, place = self._find(identity)
+            part, number = self._find(identity)
             if part is not None:
-                part.begin(place, self.events, gone=gone)
+                part.begin(number, self.events, gone=gone)
             elif gone:
                 self._late.pop(identity, None)
             else:
@@ -266,27 +260,17 @@ class Statistics:
         return merged(tables)
 
     def _late_table(self) -> pa.Table:
-        ids = list(self._late)
-        since, matches, moment, event, exceeded = zip(*self._late.values(), strict=True)
-        nothing = pa.nulls(len(ids), pa.int64())
-        columns: list[Any] = [
-            pa.array(ids),
-            self.events - np.array(since, np.int64),
-            pa.array(matches, pa.int64()),
-            as_moments(np.array(moment, np.int64)),
-            pa.array(event, pa.string()),
-            nothing,
-            nothing,
-            pa.array(exceeded, pa.int64()),
-        ]
-        schema = schema_of(numbered=isinstance(ids[0], int))
-        return pa.Table.from_arrays([as_array(each) for each in columns], schema=schema)
+        part = Counters(Ids.of(self._late))
+        since, matches, moment, event, exceeded = zip(*map(self._late.__getitem__, part.ids), strict=True)
+        part.since[:], part.matches[:], part.moment[:], part.exceeded[:] = since, matches, moment, exceeded
+        part.event = pa.array(event, pa.string())
+        return part.table(self.events, scaled=False)
 
     def _find(self, identity: Id) -> tuple[Counters | None, int]:
         for part in self._parts:
-            place = part.ids.find(identity)
-            if place >= 0:
-                return part, place
+            number = part.ids.find(identity)
+            if number >= 0:
+                return part, number
         return None, -1
 
     def _late_one(self, identity: Any) -> list[Any]:
@@ -334,12 +318,12 @@ class Statistics:
 
     def _cuts_of(self, names: Column) -> Ints:
         """Return for each id how many changes there had been when it was changed last."""
-        found = np.zeros(len(names), np.int64)
+        cut = np.zeros(len(names), np.int64)
         changed = pa.array(list(self._cuts), names.type)
         here = _compute.index_in(changed, value_set=names)
         cuts = np.array(list(self._cuts.values()), np.int64)[np.asarray(here.is_valid())]
-        found[np.asarray(here.drop_null(), np.int64)] = cuts
-        return found
+        cut[np.asarray(here.drop_null(), np.int64)] = cuts
+        return cut
 
     def _add_by_id(self, names: Column, counts: Ints, moments: Ints, events: Column) -> None:
         """Add matches of some ids, each once."""
@@ -393,21 +377,21 @@ def _events_of(chunks: list[_Chunk], ends: Ints, home: Ints, last: Ints) -> Colu
     order = np.argsort(home, kind="stable")
     begins = np.searchsorted(home[order], np.arange(len(chunks) + 1))
     first = np.concatenate([np.zeros(1, np.int64), ends])
-    found: list[Column] = [pa.array([], pa.string())]
+    parts: list[Column] = [pa.array([], pa.string())]
     for number, chunk in enumerate(chunks):
         some = last[order[begins[number] : begins[number + 1]]]
         if len(some):
-            found.append(chunk.named(some - first[number]))
+            parts.append(chunk.named(some - first[number]))
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
-    return pa.concat_arrays(found).take(back)
+    return pa.concat_arrays(parts).take(back)
 
 
 def _noted(left_out: list[Omission]) -> Callable[[Omission], Omission]:
     """Note what is told of filters that are left out, and tell it on."""
 
-    def note(told: Omission) -> Omission:
-        left_out.append(told)
-        return told
+    def note(omission: Omission) -> Omission:
+        left_out.append(omission)
+        return omission
 
     return note

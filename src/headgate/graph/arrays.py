@@ -86,6 +86,17 @@ class GraphArrays(NamedTuple):
         assert bool((self.best[source] >= self.best[self.child]).all())
 
 
+def flags_of(words: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
+    """Return the first bits of words as flags."""
+    return np.unpackbits(words.view(np.uint8), bitorder="little")[:count].astype(np.bool_)
+
+
+def has_bits(words: NDArray[np.uint64], positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which positions have a bit that is set."""
+    set_: NDArray[np.bool_] = (words[positions >> 6] >> (positions & 63).astype(np.uint64)) & np.uint64(1) > 0
+    return set_
+
+
 def bits_of(positions: NDArray[np.int32] | NDArray[np.int64], words: int) -> NDArray[np.uint64]:
     """Set a bit for each position.
 

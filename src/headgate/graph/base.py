@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.contents.refusing import raise_first
 from headgate.core.ids import Ids
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells
 from headgate.core.rooms import FILTERS, GRAPH
 from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
 from headgate.core.subscription import Subscription
-from headgate.errors import GraphError, HeadgateError, SnapshotError
+from headgate.errors import GraphError, HeadgateError, SnapshotError, raise_first
 from headgate.graph.arrays import GraphArrays
 from headgate.graph.model import EDGE, NODE
 from headgate.graph.walk import walking
@@ -120,8 +119,8 @@ class Base:
         names = self.names
         arrays = {f"graph_{name}": array for name, array in self.arrays._asdict().items()}
         arrays.update({f"node_{name}": array for name, array in names.node_ids.to_arrays().items()})
-        found = names.subscription_ids.to_arrays().items()
-        arrays.update({f"subscription_{name}": array for name, array in found})
+        subscription_arrays = names.subscription_ids.to_arrays().items()
+        arrays.update({f"subscription_{name}": array for name, array in subscription_arrays})
         arrays["node_kind"], arrays["vertex_of_node"] = names.node_kind, names.vertex_of_node
         arrays["edge_ends"] = names.edge_ends
         counts = {
@@ -167,20 +166,24 @@ class Base:
         alone = not arrays.vertices or int(arrays.component[-1]) + 1 == arrays.vertices
         return alone and not bool((source == arrays.child).any())
 
-    def scratch(self, words: int) -> walking.Scratch:
+    def scratch(self, words: int) -> walking.WalkBuffers:
         """Return this thread's scratch space, with room for so many words: all views share it."""
-        found: walking.Scratch | None = getattr(self._local, "scratch", None)
-        if found is None or len(found.stamp) < words:
+        own: walking.WalkBuffers | None = getattr(self._local, "scratch", None)
+        if own is None or len(own.stamp) < words:
             # Vertices that come later find room for a while.
             room = words if words == self.arrays.words else words + words // 8 + 64
-            found = self._local.scratch = walking.scratch(room, len(self.planes.axis_line))
-        return found
+            own = self._local.scratch = walking.scratch(room, len(self.planes.axis_line))
+        return own
 
-    def servers(self, place: int) -> list[int]:
+    def servers(self, subscription: int) -> list[int]:
         """List the vertices that serve a subscription, given by the place of its id."""
         order, start = self._servers
-        found: list[int] = order[start[place] : start[place + 1]].tolist() if place + 1 < len(start) else []
-        return found
+        vertices: list[int] = (
+            order[start[subscription] : start[subscription + 1]].tolist()
+            if subscription + 1 < len(start)
+            else []
+        )
+        return vertices
 
     @cached_property
     def _servers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -193,8 +196,8 @@ class Base:
 
     def find(self, node: int | str) -> int:
         """Find the vertex of a node, -1 for none."""
-        place = self.names.node_ids.find(node)
-        return int(self.names.vertex_of_node[place]) if place >= 0 else -1
+        number = self.names.node_ids.find(node)
+        return int(self.names.vertex_of_node[number]) if number >= 0 else -1
 
 
 def _owner(built: BuiltGraph, names: Names, vertex: int) -> str:

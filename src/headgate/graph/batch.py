@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.portions import Portion
-from headgate.contents.sharing import slice_of
+from headgate.contents.protocol import slice_of
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.core.event import ID, SOURCE, Event, column_of
 from headgate.core.omission import by_row, renaming
 from headgate.errors import EventError
 from headgate.graph.base import NO_CELLS, no_planes
-from headgate.graph.path_cost import DEFAULT_PATH_COST, TIMES, PathCost
+from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
 from headgate.graph.ranked import kernels
-from headgate.graph.ranked.ranked import order_by_id, ranking_of
+from headgate.graph.ranked.ranked import order_by_id, ranking_of, search_of
 from headgate.graph.walk import walking
 from headgate.graph.walk.hits import BY_FILTERS, NO_HITS, find_hits
 from headgate.graph.walk.leading import NO_PARENTS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.protocol import Encoded, FilterPlanes
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.planes import Cells, Planes
@@ -56,7 +57,7 @@ class Matches(NamedTuple):
     place: NDArray[np.int32]
 
 
-class _Found(NamedTuple):
+class RankedMatches(NamedTuple):
     """Answers of some events: the row of each, its subscription and value, the best of each event first."""
 
     row: NDArray[np.int64]
@@ -64,33 +65,26 @@ class _Found(NamedTuple):
     value: NDArray[np.float64]
 
 
-T = TypeVar("T", Matches, _Found)
+T = TypeVar("T", Matches, RankedMatches)
 
 
 def match(view: View, events: Events, ids: Column) -> Iterator[Portion]:
     """Match events that all have a source, in portions that fit into memory, even if each finds all."""
-    for found in _match(view, events, entries(view, events), ids):
-        yield Portion.of(found.row, subscription_ids(view, found.place))
+    for matches in _in_chunks(view, events, entries(view, events), ids, CHUNK, partial(_chunk, view)):
+        yield Portion.of(matches.row, subscription_ids(view, matches.place))
 
 
 def entries(view: View, events: Events) -> NDArray[np.int32]:
     """Find the vertices of the sources; refuses events if one has none."""
     if isinstance(events, pa.RecordBatch):
-        found = sources(view, events)
-        for row in np.flatnonzero(found < 0)[:1].tolist():
+        vertices = sources(view, events)
+        for row in np.flatnonzero(vertices < 0)[:1].tolist():
             raise EventError(f"event {column_of(events, ID)[row].as_py()!r}: {refusals(view, events)[row]}")
-        return found
-    found = np.array(find_all(view, [event.source for event in events]), np.int32)
-    for row in np.flatnonzero(found < 0)[:1].tolist():
+        return vertices
+    vertices = np.array(find_all(view, [event.source for event in events]), np.int32)
+    for row in np.flatnonzero(vertices < 0)[:1].tolist():
         view.source(events[row])
-    return found
-
-
-def _match(view: View, events: Events, source: NDArray[np.int32], ids: Column) -> Iterator[Matches]:
-    def some(chunk: Events, starts: NDArray[np.int32], way: int) -> Iterator[Matches]:
-        return _chunk(view, chunk, starts, way)
-
-    return _in_chunks(view, events, source, ids, CHUNK, some)
+    return vertices
 
 
 def _in_chunks(
@@ -116,8 +110,8 @@ def sources(view: View, events: pa.RecordBatch) -> NDArray[np.int32]:
     """Find the vertices of the sources, -1 where there is none."""
     coded: Any = column_of(events, SOURCE).dictionary_encode()
     values = coded.dictionary.to_pylist()
-    place = np.asarray(coded.indices.fill_null(len(values)))
-    return np.asarray(np.array([*find_all(view, values), -1], np.int32)[place])
+    codes = np.asarray(coded.indices.fill_null(len(values)))
+    return np.asarray(np.array([*find_all(view, values), -1], np.int32)[codes])
 
 
 def find_all(view: View, values: Sequence[object]) -> list[int]:
@@ -143,16 +137,16 @@ def _fit(ids: Ids, values: Sequence[Id]) -> bool:
 
 def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:
     """Say of each event why its source is refused; None where it is not."""
-    found: list[str | None] = [None] * events.num_rows
+    reasons: list[str | None] = [None] * events.num_rows
     given = column_of(events, SOURCE)
     for row in np.flatnonzero(sources(view, events) < 0).tolist():
         source = given[row].as_py()
-        found[row] = (
+        reasons[row] = (
             "it has no source: name the node where it enters the graph"
             if source is None
             else f"source {source!r} is not a node of the graph: give the id of one"
         )
-    return found
+    return reasons
 
 
 def _chunk(view: View, events: Events, source: NDArray[np.int32], way: int) -> Iterator[Matches]:
@@ -161,16 +155,16 @@ def _chunk(view: View, events: Events, source: NDArray[np.int32], way: int) -> I
         walked = _by_filters(view, events, source)
     else:
         walked = _by_graph(view, events, source)
-    rows, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    rows, positions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     held = 0
     for row, position in walked:
         rows.append(row)
-        found.append(position)
+        positions.append(position)
         held += len(position)
         if held >= PORTION:
-            yield _sorted(view, np.concatenate(rows), np.concatenate(found))
-            rows, found, held = rows[:1], found[:1], 0
-    yield _sorted(view, np.concatenate(rows), np.concatenate(found))
+            yield _sorted(view, np.concatenate(rows), np.concatenate(positions))
+            rows, positions, held = rows[:1], positions[:1], 0
+    yield _sorted(view, np.concatenate(rows), np.concatenate(positions))
 
 
 def _sorted(view: View, rows: Ints, positions: Ints) -> Matches:
@@ -185,30 +179,14 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
     """Walk from the sources and ask the filters on the way; gives rows of events, and what they come to."""
     filter_planes = view.base.filter_planes
     assert filter_planes is not None
-    encoded = (
-        filter_planes.encode_batch(events)
-        if isinstance(events, pa.RecordBatch)
-        else filter_planes.encode(events)
-    )
-    scratch, given = view.scratch(), np.zeros(view.words, np.uint64)
+    encoded = _encoded(filter_planes, events)
+    scratch = view.scratch()
+    q = view.question(filter_planes.planes, encoded.cells, np.zeros(view.words, np.uint64), view.serving)
     out, counts = _room(view), np.zeros(len(source), np.int64)
     held: list[tuple[Ints, Ints]] = []
     done, resume = 0, False
     while done < len(source):
-        reached, why = walking.walk_events(
-            view.arrays,
-            view.overlay,
-            filter_planes.planes,
-            encoded.cells,
-            given,
-            view.serving,
-            source,
-            done,
-            resume,
-            scratch,
-            out,
-            counts,
-        )
+        reached, why = walking.walk_events(*q, source, done, resume, scratch, out, counts)
         held.append(_walked(done, reached, counts, out))
         done, resume = reached, why == walking.ASKING
         if not resume:
@@ -222,19 +200,26 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
 
 def _by_filters(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
     """Ask all filters, and walk through those that hold."""
-    given, out = np.zeros(view.words, np.uint64), _room(view)
+    q = view.question(no_planes(), NO_CELLS, np.zeros(view.words, np.uint64), view.serving)
+    out = _room(view)
     # As many rows as there are planes: none.
     scratch = view.scratch()._replace(rows=np.zeros(0, np.int32))
     for begin, end, hits in find_hits(view, events):
         some = source[begin:end]
         counts = np.zeros(len(some), np.int64)
-        args = (view.arrays, view.overlay, no_planes(), NO_CELLS, *hits, given, view.serving, some)
         done = 0
         while done < len(some):
-            reached = walking.walk_hits(*args, done, scratch, out, counts)
-            rows, found = _walked(done, reached, counts, out)
-            yield rows + begin, found
+            reached = walking.walk_hits(q, hits, some, done, scratch, out, counts)
+            rows, positions = _walked(done, reached, counts, out)
+            yield rows + begin, positions
             done = reached
+
+
+def _encoded(filter_planes: FilterPlanes, events: Events) -> Encoded:
+    """Write events as the planes have them."""
+    if isinstance(events, pa.RecordBatch):
+        return filter_planes.encode_batch(events)
+    return filter_planes.encode(events)
 
 
 def _walked(done: int, reached: int, counts: Ints, out: Ints) -> tuple[Ints, Ints]:
@@ -274,15 +259,12 @@ def best(view: View, events: Events, ids: Column, k: int, path: PathCost = DEFAU
     source = entries(view, events)
     k = min(k, view.subscriptions)
     size = max(1, min(CHUNK, FEW // max(1, k)))
-    found = [_Found(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-
-    def some(chunk: Events, starts: NDArray[np.int32], way: int) -> Iterator[_Found]:
-        return _best(view, chunk, starts, _Wanted(k, path), way)
+    answers = [RankedMatches(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
 
     if k:
-        found += _in_chunks(view, events, source, ids, size, some)
-    row, place, value = (np.concatenate(each) for each in zip(*found, strict=True))
-    return Portion.of(row, subscription_ids(view, place), value)
+        answers += _in_chunks(view, events, source, ids, size, partial(_best, view, _Wanted(k, path)))
+    row, subscriptions, value = (np.concatenate(each) for each in zip(*answers, strict=True))
+    return Portion.of(row, subscription_ids(view, subscriptions), value)
 
 
 class _Wanted(NamedTuple):
@@ -293,8 +275,8 @@ class _Wanted(NamedTuple):
 
 
 def _best(
-    view: View, events: Events, source: NDArray[np.int32], wanted: _Wanted, way: int
-) -> Iterator[_Found]:
+    view: View, wanted: _Wanted, events: Events, source: NDArray[np.int32], way: int
+) -> Iterator[RankedMatches]:
     """Search for the best of events; some of them at a time."""
     filter_planes, ranking = view.base.filter_planes, ranking_of(view)
     room = ranking.room(len(view.base.planes.axis_line))
@@ -306,14 +288,10 @@ def _best(
                 view, no_planes(), NO_CELLS, ranking.above, room, hits, source[begin:end], wanted
             )
             search.on(resume=False)
-            found = search.found()
-            yield found._replace(row=found.row + begin)
+            answers = search.found()
+            yield answers._replace(row=answers.row + begin)
         return
-    encoded = (
-        filter_planes.encode_batch(events)
-        if isinstance(events, pa.RecordBatch)
-        else filter_planes.encode(events)
-    )
+    encoded = _encoded(filter_planes, events)
     search = _Search(view, filter_planes.planes, encoded.cells, NO_PARENTS, room, NO_HITS, source, wanted)
     resume = False
     while search.on(resume=resume):
@@ -332,29 +310,27 @@ class _Search:
         planes: Planes,
         cells: Cells,
         up: ParentLists,
-        room: kernels.Scratch,
+        room: kernels.SearchBuffers,
         hits: Hits,
         source: NDArray[np.int32],
         wanted: _Wanted,
     ) -> None:
-        ranks = ranking_of(view).ranks
         k, path = wanted
-        self._path = (path.by == TIMES, path.decay, path.hops)
+        given = np.zeros(view.words, np.uint64)
+        self._args = (search_of(view, planes, cells, given, up, k, path), room, hits, source)
         self.done = 0
-        self._k, self._count, self._order = k, len(source), ranks.order
+        self._k, self._count, self._order = k, len(source), ranking_of(view).ranks.order
         self._counts = np.zeros(len(source), np.int64)
         self._place, self._value = np.zeros(len(source) * k, np.int32), np.zeros(len(source) * k)
-        given = np.zeros(view.words, np.uint64)
-        self._args = (view.arrays, view.overlay, planes, cells, given, ranks, up, room, *hits, source)
 
     def on(self, *, resume: bool) -> bool:
         """Go on; tells whether filters must be asked for event `done` first."""
         self.done = kernels.search_events(
-            *self._args, self.done, resume, self._k, *self._path, self._place, self._value, self._counts
+            *self._args, self.done, resume, self._place, self._value, self._counts
         )
         return self.done < self._count
 
-    def found(self) -> _Found:
+    def found(self) -> RankedMatches:
         """Return the answers, the best of each event first."""
         counts, starts = self._counts, np.arange(self._count) * self._k
         row = np.repeat(np.arange(self._count), counts)
@@ -364,10 +340,10 @@ class _Search:
 
 def _best_first(
     row: NDArray[np.int64],
-    place: NDArray[np.int32],
+    subscriptions: NDArray[np.int32],
     value: NDArray[np.float64],
     order: NDArray[np.float64],
-) -> _Found:
+) -> RankedMatches:
     """Put the best of each event first, equal ones by id."""
-    by = np.lexsort((-order[place], -value, row))
-    return _Found(row[by], place[by].astype(np.int64), value[by])
+    by = np.lexsort((-order[subscriptions], -value, row))
+    return RankedMatches(row[by], subscriptions[by].astype(np.int64), value[by])

@@ -1,4 +1,4 @@
-"""Why a subscription gets an event or not: the path to it, or what stands in the way.
+"""Why a subscription gets an event or not, and how far the event came.
 
 Two paths say why not. The shortest one in the graph is what a user has in mind. The one with the fewest
 vertices that block is what is easiest to mend, and may be another.
@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.errors import SubscriptionError
+from headgate.graph.arrays import flags_of, has_bits
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 from headgate.graph.ranked.ranked import find
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Event, Id
     from headgate.graph.changes.view import View
+
 
 SERVED, OWN_FILTER, NO_PATH, BLOCKED = "served", "own filter", "no path", "blocked"
 """What became of an event: it is delivered; only the filter of the subscription itself, or of the node that
@@ -131,17 +135,19 @@ def _measure(path: Path) -> str:
     return f"{_count(path.hops)}, blocked at {len(path.blocking)} of {len(path.steps)} steps"
 
 
-def explain(view: View, event: Event, subscription: Id) -> GraphExplanation:
-    """Explain one subscription and one event; of several vertices that serve it, the best."""
-    source, servers = view.source(event), _servers(view, subscription)
+def explain(view: View, event: Event, subscription: Id, *, from_elsewhere: bool = False) -> GraphExplanation:
+    """Explain one subscription and one event; of several vertices that serve it, the best.
+
+    An event `from_elsewhere` enters at a node of another shard, from which nothing leads here.
+    """
+    source = -1 if from_elsewhere else view.source(event)
     assert event.source is not None
-    about = (event.id, event.source, subscription)
+    about, servers = (event.id, event.source, subscription), _servers(view, subscription)
     blocks, nodes = _prices(view, event)
-    fewest = _search(view, source, servers, blocks, nodes)
+    fewest = [] if from_elsewhere else _search(view, source, servers, blocks, nodes)
     if not fewest:
-        return GraphExplanation(
-            *about, NO_PATH, own=_failure(view, event, min(servers, key=partial(_names, view)))
-        )
+        own = _failure(view, event, min(servers, key=partial(_names, view)))
+        return GraphExplanation(*about, NO_PATH, own=own)
     blocking = [vertex for vertex in fewest if blocks[vertex]]
     easiest = _path(view, event, fewest, blocks)
     if not blocking:
@@ -158,9 +164,9 @@ def explain(view: View, event: Event, subscription: Id) -> GraphExplanation:
 
 def _servers(view: View, subscription: Id) -> list[int]:
     """List the vertices that serve a subscription, rising; refuses one that is not there."""
-    place, later = find(view, subscription), view.later
+    wanted, later = find(view, subscription), view.later
     serves = view.arrays.serves if later is None else np.concatenate([view.arrays.serves, later.serves])
-    servers = [v for v in np.flatnonzero(serves == place).tolist() if place >= 0 and _serves(view, v)]
+    servers = [v for v in np.flatnonzero(serves == wanted).tolist() if wanted >= 0 and _serves(view, v)]
     if not servers:
         raise SubscriptionError(
             f"there is no subscription {subscription!r} in the graph: give the id of one that a node serves"
@@ -182,8 +188,8 @@ def _serves(view: View, vertex: int) -> bool:
 
 def _living(view: View, vertex: int) -> bool:
     """Tell whether a vertex is a node of the graph as it is now, or another thing."""
-    kind, place = view.stands_for(vertex)
-    return kind != NODE or view.find(view.node_id(place)) == vertex
+    kind, number = view.stands_for(vertex)
+    return kind != NODE or view.find(view.node_id(number)) == vertex
 
 
 def _prices(view: View, event: Event) -> tuple[list[int], list[int]]:
@@ -192,11 +198,8 @@ def _prices(view: View, event: Event) -> tuple[list[int], list[int]]:
     Roots seem to block, but nothing leads to them.
     """
     words, roots = view.given(event, complete=True) | view.overlay.open, view.arrays.roots
-    passes = np.unpackbits(words.view(np.uint8), bitorder="little")[: view.vertices - roots]
-    stands_for = view.arrays.stands_for
-    if view.later is not None:
-        stands_for = np.concatenate([stands_for, view.later.stands_for])
-    return [1] * roots + (1 - passes).tolist(), (stands_for == NODE).astype(np.int64).tolist()
+    stopped = ~flags_of(words, view.vertices - roots)
+    return [1] * roots + stopped.astype(np.int64).tolist(), (kinds_of(view) == NODE).astype(np.int64).tolist()
 
 
 def _search(view: View, source: int, targets: list[int], first: list[int], second: list[int]) -> list[int]:
@@ -239,12 +242,12 @@ def _first_by_name(view: View, start: int, ends: list[int], parents: dict[int, l
             if before not in onward:
                 waiting.append(before)
             onward.setdefault(before, []).append(at)
-    found = []
+    path = []
     at = start
     while at in onward:
         at = min(onward[at], key=partial(_names, view))
-        found.append(at)
-    return found
+        path.append(at)
+    return path
 
 
 def _names(view: View, vertex: int) -> tuple[str, str, int]:
@@ -268,3 +271,156 @@ def _path(view: View, event: Event, vertices: list[int], blocks: list[int]) -> P
 def _failure(view: View, event: Event, vertex: int) -> Verdict | None:
     """Say why the filter of a vertex fails; None if it does not."""
     return None if view.holds(event, vertex) else view.explain_filter(event, vertex)
+
+
+ENTERED, PASSED, STOPPED = "entered", "passed", "stopped"
+"""What became of an event at a node: it came in there; it went through; the filter failed."""
+
+
+@dataclass(frozen=True)
+class NodeTrace:
+    """A node that the event came to."""
+
+    id: Id
+    state: str
+    subscriptions: int
+    """How many hang there."""
+    served: int
+    """How many of these get the event."""
+    verdict: Verdict | None = None
+    """Why the event was stopped."""
+
+
+@dataclass(frozen=True)
+class EdgeTrace:
+    """An edge that leaves a node that the event passed, or came in at."""
+
+    source: Id
+    target: Id
+    state: str
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """An event's way, breadth first."""
+
+    nodes: tuple[NodeTrace, ...]
+    edges: tuple[EdgeTrace, ...]
+    passed: int
+    """Nodes that it passed, also those that are not listed."""
+    served: int
+    """Subscriptions that get it, also those at nodes that are not listed."""
+    cut: bool
+    """Whether there are more nodes than were asked for."""
+
+
+def trace(view: View, event: Event, most: int) -> Trace:
+    """Follow an event from its source; lists at most so many nodes, and the edges between these."""
+    return _Tracing(view, event, most).run()
+
+
+def hung_at(view: View, vertex: int) -> NDArray[np.int64]:
+    """Find the vertices of the subscriptions that hang at a node."""
+    children = np.array(view.children(vertex), np.int64)
+    hung: NDArray[np.int64] = children[kinds_of(view)[children] == SUBSCRIPTION]
+    if view.later is not None:
+        hung = hung[has_bits(view.serving, hung - view.arrays.roots)]
+    return hung
+
+
+def names_at(view: View, node: Id) -> list[Id]:
+    """List the subscriptions that hang at a node, in the order of their ids."""
+    vertex = view.find(node)
+    if vertex < 0:
+        return []
+    places = {view.serves(each) for each in hung_at(view, vertex).tolist()} - {-1}
+    return sorted((view.subscription_id(place) for place in places), key=str)
+
+
+def kinds_of(view: View) -> NDArray[np.uint8]:
+    """Return what each vertex stands for."""
+    kinds = view.arrays.stands_for
+    return kinds if view.later is None else np.concatenate([kinds, view.later.stands_for])
+
+
+class _Tracing:
+    def __init__(self, view: View, event: Event, most: int) -> None:
+        self._view = view
+        self._event = event
+        self._most = most
+        self._source = view.source(event)
+        self._kinds = kinds_of(view)
+        self._reached = np.zeros(len(self._kinds), bool)
+        self._reached[view.walk(event)] = True
+        self._seen = {self._source}
+        self._queue = [self._source]
+        self._cut = False
+        self._nodes: list[NodeTrace] = []
+        self._edges: list[EdgeTrace] = []
+
+    def run(self) -> Trace:
+        for vertex in self._queue:
+            self._visit(vertex)
+        reached = np.flatnonzero(self._reached)
+        reached = reached[reached != self._source]
+        return Trace(
+            tuple(self._nodes),
+            tuple(self._edges),
+            int(np.count_nonzero(self._kinds[reached] == NODE)),
+            self._served(np.flatnonzero(self._reached)),
+            self._cut,
+        )
+
+    def _served(self, vertices: NDArray[np.int64]) -> int:
+        hung = vertices[self._kinds[vertices] == SUBSCRIPTION].tolist()
+        return sum(self._view.serves(vertex) >= 0 for vertex in hung)
+
+    def _visit(self, vertex: int) -> None:
+        view, own = self._view, self._name(vertex)
+        hung = hung_at(view, vertex)
+        entered = vertex == self._source
+        if not entered and not self._reached[vertex]:
+            why = view.explain_filter(self._event, vertex)
+            self._nodes.append(NodeTrace(own, STOPPED, len(hung), 0, why))
+            return
+        served = int(np.count_nonzero(self._reached[hung]))
+        self._nodes.append(NodeTrace(own, ENTERED if entered else PASSED, len(hung), served))
+        for child in view.children(vertex):
+            kind = self._kinds[child]
+            if kind == NODE and self._lives(child) and self._wants(child):
+                self._edges.append(EdgeTrace(own, self._name(child), PASSED))
+            elif kind == EDGE:
+                self._follow(child)
+
+    def _follow(self, vertex: int) -> None:
+        """Follow an edge that has a filter."""
+        source, target = self._view.edge_ends(self._view.stands_for(vertex)[1])
+        (ahead,) = self._view.children(vertex)
+        if not self._lives(ahead):
+            return
+        if self._reached[vertex]:
+            if self._wants(ahead):
+                self._edges.append(EdgeTrace(source, target, PASSED))
+            return
+        # Where a stop leads to is not looked at: the event came no further.
+        why = self._view.explain_filter(self._event, vertex)
+        self._edges.append(EdgeTrace(source, target, STOPPED, why))
+
+    def _lives(self, vertex: int) -> bool:
+        """Tell whether a node is still there: what led to one that was removed may be."""
+        return self._view.find(self._name(vertex)) == vertex
+
+    def _wants(self, vertex: int) -> bool:
+        """Tell whether a node is among those that are listed, and have it visited."""
+        if vertex in self._seen:
+            return True
+        if len(self._queue) >= self._most:
+            self._cut = True
+            return False
+        self._seen.add(vertex)
+        self._queue.append(vertex)
+        return True
+
+    def _name(self, vertex: int) -> Id:
+        return self._view.node_id(self._view.stands_for(vertex)[1])

@@ -9,11 +9,12 @@ import numpy as np
 
 from headgate.contents.portions import Asks, Portion, ids_of
 from headgate.contents.protocol import PAIRS
-from headgate.core.omission import RenamedOmissions
+from headgate.core.papers import of_papers
 from headgate.core.rooms import GRAPH
 from headgate.core.subscription import SQL
 from headgate.errors import GraphError, SubscriptionError
 from headgate.graph import batch
+from headgate.graph.arrays import has_bits
 from headgate.graph.base import ROOM, Base, Names
 from headgate.graph.build.build import build
 from headgate.graph.build.tables import from_models
@@ -23,8 +24,6 @@ from headgate.graph.explain import explain
 from headgate.graph.model import NODE, check_score, fixed_score
 from headgate.graph.path_cost import DECAY, DEFAULT_PATH_COST, MINUS, PathCost
 from headgate.graph.ranked.ranked import check_wanted, hanging, score, top
-from headgate.graph.walk import evaluators
-from headgate.graph.walk.evaluators import EVALUATORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +42,9 @@ if TYPE_CHECKING:
     from headgate.graph.ranked.ranked import RankedMatch
 
 __all__ = ["EVALUATORS", "ROOM", "GraphIndex"]
+
+EVALUATORS = ("auto", "dag", "dag-skip", "general", "scc-skip", "index-then-bfs", "bfs-then-match")
+"""The walk, and those of the paper."""
 
 
 class GraphIndex(Asks):
@@ -149,17 +151,12 @@ class GraphIndex(Asks):
     def match(self, event: Event, evaluator: str = "auto") -> list[Id]:
         """List the subscriptions that get an event, sorted."""
         view = self.view
-        check_evaluator(evaluator)
-        if evaluator == "auto":
-            return _served(view, view.walk(event, view.serving))
-        return _served(view, view.evaluate(event, evaluator))
+        return _served(view, _reached(view, event, evaluator, view.serving))
 
     def nodes(self, event: Event, evaluator: str = "auto") -> list[Id]:
         """List the nodes that an event reaches, sorted."""
         view = self.view
-        check_evaluator(evaluator)
-        found = view.walk(event) if evaluator == "auto" else view.evaluate(event, evaluator)
-        return _nodes(view, found)
+        return _nodes(view, _reached(view, event, evaluator))
 
     def reach(self, event: Event, evaluator: str = "auto") -> Iterator[Id]:
         """Give the subscriptions that get an event, each as soon as it is known."""
@@ -169,16 +166,15 @@ class GraphIndex(Asks):
     def _reach(self, event: Event, evaluator: str) -> Iterator[Id]:
         view = self.view
         if evaluator == "auto":
-            found = view.walk_slowly(event, view.serving)
+            vertices = view.walk_slowly(event, view.serving)
         else:
-            run = evaluators.BY_NAME[view.fitting(evaluator)]
-            found = run(view, Valid(view, event), view.source(event))
+            vertices = _evaluated(view, event, evaluator)
         seen: set[int] = set()
-        for vertex in found:
-            place = view.serves(vertex)
-            if place >= 0 and place not in seen:
-                seen.add(place)
-                yield view.subscription_id(place)
+        for vertex in vertices:
+            served = view.serves(vertex)
+            if served >= 0 and served not in seen:
+                seen.add(served)
+                yield view.subscription_id(served)
 
     @property
     def numbered(self) -> bool:
@@ -208,9 +204,9 @@ class GraphIndex(Asks):
         view = self.view
         return sorted(view.subscription_id(place) for place in hanging(view, event).tolist())
 
-    def explain(self, event: Event, subscription: Id) -> GraphExplanation:
-        """Say why a subscription gets an event, or what keeps the event from it."""
-        return explain(self.view, event, subscription)
+    def explain(self, event: Event, subscription: Id, *, from_elsewhere: bool = False) -> GraphExplanation:
+        """Say why a subscription gets an event, or what keeps the event from it; see `graph.explain`."""
+        return explain(self.view, event, subscription, from_elsewhere=from_elsewhere)
 
     def serves(self, subscription: Id) -> bool:
         """Tell whether a subscription is served anywhere."""
@@ -219,10 +215,10 @@ class GraphIndex(Asks):
 
     def score(self, subscription: Id) -> float:
         """Return the score of a subscription; refuses one that is not there."""
-        found = score(self.view, subscription)
-        if found is None:
+        known = score(self.view, subscription)
+        if known is None:
             raise SubscriptionError(f"there is no subscription {subscription!r} here")
-        return found
+        return known
 
     def top(
         self, event: Event, k: int, *, by: str = MINUS, decay: float = DECAY, hops: bool = False
@@ -310,56 +306,26 @@ class GraphIndex(Asks):
         return self._unchanged
 
 
-class Valid:
-    """The valid vertices of a view for one event, as the paper's evaluators ask for them."""
-
-    def __init__(self, view: View, event: Event) -> None:
-        self._view = view
-        self._event = event
-        given = view.given(event, complete=False) | view.overlay.open
-        flags = np.unpackbits(given.view(np.uint8), bitorder="little")
-        self._others = np.flatnonzero(flags) + view.arrays.roots
-
-    def next(self, at_least: int) -> int | None:
-        """Find the first valid vertex that is at least `at_least`: of the index, or one without a filter."""
-        at_least = max(at_least, self._view.arrays.roots)
-        place = int(np.searchsorted(self._others, at_least))
-        other = int(self._others[place]) if place < len(self._others) else None
-        found = self._from_base(at_least)
-        return min((each for each in (other, found) if each is not None), default=None)
-
-    def _from_base(self, at_least: int) -> int | None:
-        """Ask the index of the base, past filters that were replaced."""
-        view = self._view
-        if not len(view.base.content):
-            return None
-        while True:
-            with RenamedOmissions(view.named):
-                found = view.base.content.next(self._event, at_least)
-            if found is None:
-                return None
-            assert isinstance(found, int)
-            p = found - view.arrays.roots
-            if not view.overlay.dirty[p >> 6] >> np.uint64(p & 63) & np.uint64(1):
-                return found
-            at_least = found + 1
-
-    def all(self) -> list[int]:
-        """List all valid vertices."""
-        given = self._view.given(self._event, complete=True) | self._view.overlay.open
-        flags = np.unpackbits(given.view(np.uint8), bitorder="little")
-        vertices: list[int] = (np.flatnonzero(flags) + self._view.arrays.roots).tolist()
-        return vertices
-
-    def match(self, vertex: int) -> bool:
-        """Tell whether one vertex is valid."""
-        return self._view.holds(self._event, vertex)
-
-
 def check_evaluator(evaluator: str) -> None:
     """Refuse an evaluator that there is not."""
     if evaluator not in EVALUATORS:
         raise GraphError(f"there is no evaluator {evaluator!r}; there are {', '.join(EVALUATORS)}")
+
+
+def _reached(
+    view: View, event: Event, evaluator: str, wanted: NDArray[np.uint64] | None = None
+) -> NDArray[np.int64]:
+    """Find the vertices that an event reaches; `wanted` by word are those that must be told."""
+    check_evaluator(evaluator)
+    if evaluator == "auto":
+        return view.walk(event, wanted)
+    return np.array([*_evaluated(view, event, evaluator)], np.int64)
+
+
+def _evaluated(view: View, event: Event, evaluator: str) -> Iterator[int]:
+    """Give the same vertices by one of the paper's evaluators, as it finds them."""
+    vertices: Iterator[int] = of_papers("evaluators:evaluate", view.fitting(evaluator), view, event)
+    return vertices
 
 
 def _base(parts: Parts, room: ContentRoom) -> Base:
@@ -380,8 +346,8 @@ def _served(view: View, vertices: NDArray[np.int64]) -> list[Id]:
     if view.later is None:
         places = view.arrays.serves[vertices]
     else:
-        first, p = view.arrays.vertices, vertices - view.arrays.roots
-        vertices = vertices[view.serving[p >> 6] >> (p & 63).astype(np.uint64) & np.uint64(1) > 0]
+        first = view.arrays.vertices
+        vertices = vertices[has_bits(view.serving, vertices - view.arrays.roots)]
         old = vertices < first
         late = view.later.serves[vertices[~old] - first]
         places = np.concatenate([view.arrays.serves[vertices[old]], late])
@@ -389,10 +355,10 @@ def _served(view: View, vertices: NDArray[np.int64]) -> list[Id]:
     # Places of the base are in the order of ids.
     known = len(view.base.names.subscription_ids)
     early: Any = view.base.subscription_array.take(places[places < known])
-    found: list[Id] = early.to_pylist()
-    if len(found) < len(places):
-        found = sorted([*found, *(view.subscription_id(int(place)) for place in places[len(found) :])])
-    return found
+    ids: list[Id] = early.to_pylist()
+    if len(ids) < len(places):
+        ids = sorted([*ids, *(view.subscription_id(int(place)) for place in places[len(ids) :])])
+    return ids
 
 
 def _nodes(view: View, vertices: NDArray[np.int64]) -> list[Id]:
@@ -401,5 +367,5 @@ def _nodes(view: View, vertices: NDArray[np.int64]) -> list[Id]:
         names = (view.stands_for(vertex) for vertex in vertices.tolist())
         return sorted(view.node_id(place) for stands_for, place in names if stands_for == NODE)
     vertices = vertices[view.arrays.stands_for[vertices] == NODE]
-    found: Any = view.base.node_array.take(np.sort(view.arrays.place[vertices]))
-    return list(found.to_pylist())
+    ids: Any = view.base.node_array.take(np.sort(view.arrays.place[vertices]))
+    return list(ids.to_pylist())

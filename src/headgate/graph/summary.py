@@ -181,21 +181,21 @@ def _sides(component: Ints, layer: Ints, source: Ints, target: Ints) -> Ints:
     core = component == np.argmax(sizes)
     start = int(np.flatnonzero(core)[0])
     side[layer == INTERMEDIARY] = ASIDE
-    for place, ends in ((BEHIND, (source, target)), (BEFORE, (target, source))):
+    for side_there, ends in ((BEHIND, (source, target)), (BEFORE, (target, source))):
         graph = csr_array((np.ones(len(source), np.int8), ends), shape=(count, count))
-        found = breadth_first_order(graph, start, directed=True, return_predecessors=False)
-        side[found[layer[found] == INTERMEDIARY]] = place
+        reached = breadth_first_order(graph, start, directed=True, return_predecessors=False)
+        side[reached[layer[reached] == INTERMEDIARY]] = side_there
     side[core] = CORE
     return side
 
 
 def group(graph: Outline) -> Groups:
     """Group the points; kinds that few points have are put together where there would be too many groups."""
-    found = _group(graph, 4)
+    groups = _group(graph, 4)
     for kinds in (2, 1, 0):
-        if len(found.groups) > _MOST_GROUPS or len(found.edges) > _MOST_PAIRS:
-            found = _group(graph, kinds)
-    return found
+        if len(groups.groups) > _MOST_GROUPS or len(groups.edges) > _MOST_PAIRS:
+            groups = _group(graph, kinds)
+    return groups
 
 
 def _group(graph: Outline, kinds: int) -> Groups:
@@ -212,10 +212,10 @@ def _group(graph: Outline, kinds: int) -> Groups:
     return Groups(tuple(groups), of, _between(len(groups), of[graph.source], of[graph.target]))
 
 
-def between(graph: Outline, found: Groups, edges: Bools) -> dict[tuple[int, int], int]:
+def between(graph: Outline, groups: Groups, edges: Bools) -> dict[tuple[int, int], int]:
     """Count some of the edges, by the groups that they join."""
-    of = found.of
-    return _between(len(found.groups), of[graph.source[edges]], of[graph.target[edges]])
+    of = groups.of
+    return _between(len(groups.groups), of[graph.source[edges]], of[graph.target[edges]])
 
 
 def _between(groups: int, source: Ints, target: Ints) -> dict[tuple[int, int], int]:
@@ -229,9 +229,9 @@ def _common(graph: Outline, kinds: int) -> Ints:
     for layer in range(4):
         there = (graph.layer == layer) & (kind != HANGING)
         most = 0 if layer == ISOLATED else kinds
-        found, counts = np.unique(graph.kind[there], return_counts=True)
-        if len(found) > max(most, 1):
-            kept = found[np.lexsort((found, -counts))][:most]
+        kinds_there, counts = np.unique(graph.kind[there], return_counts=True)
+        if len(kinds_there) > max(most, 1):
+            kept = kinds_there[np.lexsort((kinds_there, -counts))][:most]
             kind[there & ~np.isin(kind, kept)] = SEVERAL
     return kind
 
@@ -270,8 +270,8 @@ def follow(view: View, graph: Outline, event: Event) -> Journey:
     """Find what an event reaches, and where it is stopped."""
     source = view.source(event)
     passed = np.zeros(view.arrays.vertices, np.bool_)
-    found = view.walk(event)
-    passed[found] = True
+    reached = view.walk(event)
+    passed[reached] = True
     there = passed.copy()
     there[source] = True
     begun = there[graph.vertex[graph.source]]
@@ -280,7 +280,7 @@ def follow(view: View, graph: Outline, event: Event) -> Journey:
     travelled = came & passed[graph.vertex[graph.target]]
     stopped = np.zeros(len(graph.vertex), np.bool_)
     stopped[graph.target[came & ~travelled]] = True
-    served = np.unique(view.arrays.serves[found]).astype(np.int64)
+    served = np.unique(view.arrays.serves[reached]).astype(np.int64)
     return Journey(
         int(np.searchsorted(graph.vertex, source)),
         passed[graph.vertex],

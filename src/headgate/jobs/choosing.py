@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from headgate.core.event import Event
 from headgate.core.values import fold
-from headgate.records.events.columns import BatchColumns, GivenColumns
+from headgate.jobs.events import first_read
+from headgate.records.events.columns import BatchColumns, EventColumns
 from headgate.runtime.rows import DIALECT, FILTER
 from headgate.tables.choosing import choose, find_dialects
-from headgate.tables.event_rows import read_event
 from headgate.tables.filter_rows import find_fields
 from headgate.tables.lines import SAMPLE, VALUE
 
@@ -32,9 +32,9 @@ def contents_of(
     wanted: FilterSettings, tables: Iterable[Table], find_table: Callable[[str], Table]
 ) -> Contents:
     """Choose the kinds that the filters of tables are for, as one; refuses settings that do not fit."""
-    given = list(tables)
-    dialects = {each for table in given for each in dialects_of(table, wanted.dialect)}
-    names = [table.name for table in given]
+    tables_given = list(tables)
+    dialects = {each for table in tables_given for each in dialects_of(table, wanted.dialect)}
+    names = [table.name for table in tables_given]
     return choose(wanted, names, dialects, lambda path: read_sample(find_table(path)))
 
 
@@ -44,8 +44,8 @@ def dialects_of(table: Table, default: str) -> set[str]:
     if columns is not None and FILTER not in map(fold, columns):
         return set()
     lines = table.lines().select(VALUE)
-    found = lines.map(partial(find_dialects, default=default), _DIALECTS).collect()
-    return {str(each) for each in found[DIALECT].to_pylist()}
+    dialects = lines.map(partial(find_dialects, default=default), _DIALECTS).collect()
+    return {str(each) for each in dialects[DIALECT].to_pylist()}
 
 
 def has_any(table: Table, names: Sequence[str]) -> bool:
@@ -53,16 +53,15 @@ def has_any(table: Table, names: Sequence[str]) -> bool:
     columns = table.columns()
     if columns is not None:
         return not {*map(fold, columns)}.isdisjoint(names)
-    found = table.lines().select(VALUE).map(partial(find_fields, names=names), _FOUND)
-    return found.head(1).num_rows > 0
+    likely = table.lines().select(VALUE).map(partial(find_fields, names=names), _FOUND)
+    return likely.head(1).num_rows > 0
 
 
 def read_sample(table: Table) -> Columns:
     """Read the first events of a table; lines that are none are passed over: `match` will refuse them."""
     if table.columns() is None:
-        lines = table.lines().head(SAMPLE)[VALUE].to_pylist()
-        found = [read_event(line or b"") for line in lines]
-        return GivenColumns([event for event in found if isinstance(event, Event)])
+        rows = first_read(table, SAMPLE)
+        return EventColumns([event for event in rows if isinstance(event, Event)])
     first = table.typed().head(SAMPLE)
     whole = [first[name].combine_chunks() for name in first.column_names]
     return BatchColumns(pa.RecordBatch.from_arrays(whole, names=first.column_names))

@@ -3,8 +3,9 @@
 lines -> compile (in parallel) -> collect -> number by id -> take programs -> index -> snapshot
                              `-> rejected
 
-The dialects of the filters say which content room they are for. Subscriptions that have scores or weights are
-ranked. In several shards the workers build the indexes, and nothing is collected (`jobs.shards`).
+The dialects of the filters say which content room they are for. Subscriptions that have scores or weights
+are ranked. In several shards the workers build the indexes (`sharding.py`), and no row goes through the
+driver but those of its own counts.
 """
 
 from __future__ import annotations
@@ -13,24 +14,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 
 from headgate.contents.kind import FilterSettings
-from headgate.core.event import ID
 from headgate.core.versions.replacing import new_version
 from headgate.graph.model import SUBSCRIPTIONS
 from headgate.jobs.choosing import contents_of, has_any
 from headgate.jobs.runner import job
-from headgate.jobs.shards import compile_shards
-from headgate.runtime.rows import FILTER, RANKS
+from headgate.jobs.sharding import ShardResult, compile_shards
+from headgate.runtime.rows import RANKS
 from headgate.runtime.sharding import Sharding
 from headgate.tables.accepted import number_rows, save_index
-from headgate.tables.contained import contained
-from headgate.tables.filter_rows import COMPILED, COMPILED_RANKED, compile_batches
+from headgate.tables.filter_rows import ALONE, SHAPES, compile_batches
 from headgate.tables.places import given_place
-from headgate.tables.requests import check_compile
+from headgate.tables.requests import check_compile, contained
 from headgate.tables.results import CompileResult
-from headgate.tables.shards.rows import ShardResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -58,60 +56,57 @@ class CompileTask:
 
     def contents(self, runner: Runner, tables: Iterable[Table]) -> Contents:
         """Choose the kinds of content that tables are for."""
-        found = contents_of(self.wanted, tables, lambda path: self.sample or runner.table(path))
-        self.sharding.check_content(found.room_name)
-        return found
+        contents = contents_of(self.wanted, tables, lambda path: self.sample or runner.table(path))
+        self.sharding.check_content(contents.room_name)
+        return contents
+
+
+class CompileOptions(TypedDict, total=False):
+    """What is asked of either job that compiles, besides tables and the place of the snapshot."""
+
+    rejected: Required[str]
+    """The table of rows that are refused."""
+    wanted: FilterSettings | None
+    """What is said of the filters.
+
+    With a schema, those that name unknown attributes or mix types are refused too; with a sample, a table of
+    events, they are filed under values that few of its first events have. Dialects say which content room the
+    filters are for, and all of them must be for one.
+    """
+    ranked: bool | None
+    """Whether to rank, whatever columns the tables have."""
+    sharding: Sharding | None
+    """Which subscriptions are where; with several shards, each is a snapshot inside that at `output`."""
+    changes: str | None
+    """The log of changes that the tables contain so far."""
 
 
 @contextmanager
 def compiling(
-    places: Mapping[str, str],
-    output: str,
-    *,
-    rejected: str,
-    wanted: FilterSettings | None,
-    ranked: bool | None,
-    sharding: Sharding | None,
-    changes: str | None,
+    places: Mapping[str, str], output: str, **asked: Unpack[CompileOptions]
 ) -> Iterator[CompileTask]:
     """Check what is asked for, and yield the task; the snapshot takes its place after the block."""
-    wanted, sharding = wanted or FilterSettings(), sharding or Sharding(1)
+    rejected = asked["rejected"]
+    wanted, sharding = asked.get("wanted") or FilterSettings(), asked.get("sharding") or Sharding(1)
     check_compile(list(places.values()), output, rejected=rejected, wanted=wanted, sharding=sharding)
     source = {name: Path(path).name for name, path in places.items()}
-    with new_version(given_place(output), contained(changes)) as place:
-        yield CompileTask(place, wanted, sharding, lambda rows: rows.write(rejected), source, ranked)
+
+    def refuse(rows: Rows) -> None:
+        rows.write(rejected)
+
+    with new_version(given_place(output), contained(asked.get("changes"))) as new_path:
+        yield CompileTask(new_path, wanted, sharding, refuse, source, asked.get("ranked"))
 
 
 @job
 def compile_subscriptions(
-    runner: Runner,
-    subscriptions: str,
-    output: str,
-    *,
-    rejected: str,
-    wanted: FilterSettings | None = None,
-    ranked: bool | None = None,
-    sharding: Sharding | None = None,
-    changes: str | None = None,
+    runner: Runner, subscriptions: str, output: str, **asked: Unpack[CompileOptions]
 ) -> CompileResult:
-    """Compile a table of subscriptions to a snapshot at `output`; refused rows go to the table `rejected`.
+    """Compile a table of subscriptions to a snapshot at `output`.
 
-    `wanted` is what is said of the filters. With a schema, those that name unknown attributes or mix types
-    are refused too; with a sample, a table of events, they are filed under values that few of its first
-    events have. Dialects say which content room the filters are for, and all of them must be for one.
-
-    Subscriptions are ranked if the table has scores or weights; `ranked` insists. With several shards, each
-    is a snapshot inside that at `output`, built by a worker; `sharding` says which subscriptions are where.
+    Subscriptions are ranked if the table has scores or weights. Shards are built by workers.
     """
-    with compiling(
-        {SUBSCRIPTIONS: subscriptions},
-        output,
-        rejected=rejected,
-        wanted=wanted,
-        ranked=ranked,
-        sharding=sharding,
-        changes=changes,
-    ) as task:
+    with compiling({SUBSCRIPTIONS: subscriptions}, output, **asked) as task:
         return compile_table(runner, runner.table(subscriptions), task)
 
 
@@ -153,8 +148,9 @@ def _in_one_piece(runner: Runner, table: Table, contents: Contents, task: Compil
     )
 
 
-def parse(table: Table, contents: Contents, dialect: str, *, ranked: bool) -> pa.Table:
-    """Have workers compile the filters of a table, row by row."""
-    work = partial(compile_batches, writers=contents.writers, dialect=dialect, ranked=ranked)
-    schema = COMPILED_RANKED if ranked else COMPILED
-    return table.lines(ID, FILTER, even=True).map(work, schema, numbered=True).collect()
+def parse(table: Table, contents: Contents, dialect: str, *, ranked: bool, shape: str = ALONE) -> pa.Table:
+    """Have workers compile the filters of a table, row by row; `shape` is what its rows are."""
+    work = partial(compile_batches, writers=contents.writers, table=shape, dialect=dialect, ranked=ranked)
+    made = SHAPES[shape]
+    lines = table.lines(*made.columns.required, even=True)
+    return lines.map(work, made.schema(ranked=ranked), numbered=True).collect()

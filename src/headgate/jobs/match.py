@@ -9,34 +9,36 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
+from headgate.contents.registry import room_at
 from headgate.contents.results import RESULT_COLUMNS
 from headgate.jobs.runner import job
-from headgate.runtime.questions import RANK, SCORE
 from headgate.runtime.statistics import add_statistics, unpack_statistics, with_all
-from headgate.runtime.targets import open_target
-from headgate.tables.event_rows import KEY, REASON, ROW
+from headgate.runtime.targets import open_target, opened, opened_as
+from headgate.tables.event_rows import KEY, REASON, ROW, read_events
 from headgate.tables.frames.rows import VALUE, match_types
 from headgate.tables.places import local
 from headgate.tables.requests import check_match
 from headgate.tables.results import MatchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from headgate.core.ids import Ids
+    from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
+    from headgate.engine.question import Top
     from headgate.jobs.events import EventTable
     from headgate.jobs.runner import Rows, Runner
-    from headgate.runtime.questions import Top
-    from headgate.runtime.targets import Target
+    from headgate.runtime.targets import Group, Target
     from headgate.tables.frames.report import Report
     from headgate.tables.frames.task import FrameTask
+    from headgate.xml.index.index import XmlIndex
 
 
 class MatchTask(NamedTuple):
@@ -72,14 +74,9 @@ class Matching(Protocol):
     def given(self) -> EventTable[Rows] | None:
         """Return what is known of the events; None if they were read and matched in one pass."""
 
-    def write_tuples(self, output: str) -> None:
-        """Write what patterns over XML return."""
-
-    def write_refused(self, told: pa.Table, output: str) -> None:
-        """Write the rows that are no events, and others with the same columns after them."""
-
-    def ids(self) -> Iterable[Ids]:
-        """List the ids of the subscriptions."""
+    @property
+    def refused(self) -> Rows:
+        """Return the rows that are no events, once they were matched."""
 
 
 @job
@@ -118,33 +115,36 @@ def match_events(
     if target is None:
         target = open_target(snapshot, graph=graph, top=top)
     begun = time.time()
-    asked = MatchTask(target, top, results, content_type, counts=stats is not None)
+    task = MatchTask(target, top, results, content_type, counts=stats is not None)
     with (
         runner.changing([output, rejected, tuples, stats]) as changes,
-        runner.matching(asked) as matching,
+        runner.matching(task) as matching,
     ):
         with runner.step("reading events") as reading:
             matching.read(events)
         with runner.step("matching") as working:
-            found = matching.match(changes.staged(output))
+            done = matching.match(changes.staged(output))
             if tuples is not None:
                 with runner.step("writing tuples"):
-                    matching.write_tuples(changes.staged(tuples))
-            left_out = list(dict.fromkeys(each for report in found.reports for each in report.left_out))
-            matching.write_refused(_told(left_out), changes.staged(rejected))
+                    _tuples(matching, target).write(changes.staged(tuples))
+            left_out = list(dict.fromkeys(each for report in done.reports for each in report.left_out))
+            refused = matching.refused
+            if left_out:
+                refused = refused.then(runner.rows(_told(left_out)))
+            refused.write(changes.staged(rejected))
             if stats is not None:
-                packed = [report.statistics for report in found.reports if report.statistics is not None]
-                counted = with_all(unpack_statistics(packed), matching.ids(), found.events)
+                packed = [report.statistics for report in done.reports if report.statistics is not None]
+                counted = with_all(unpack_statistics(packed), opened(target.whole).built, done.events)
                 to = Path(changes.staged(stats))
-                add_statistics(local(stats), counted, found.events, begun, to=to, held=changes.held)
+                add_statistics(local(stats), counted, done.events, begun, to=to, held=changes.held)
     given = matching.given
     batches = sorted(
-        (each for report in found.reports for each in report.batches), key=lambda each: each.start
+        (each for report in done.reports for each in report.batches), key=lambda each: each.start
     )
     return MatchResult(
-        events=found.events,
-        rejected=found.rejected,
-        matches=found.matches,
+        events=done.events,
+        rejected=done.rejected,
+        matches=done.matches,
         unknown_attributes=() if given is None else given.unknown,
         meant={} if given is None else given.meant,
         survey_seconds=reading.seconds,
@@ -152,9 +152,81 @@ def match_events(
         batches=tuple(batches),
         feeds=None if given is None else given.feeds,
         shards=len(target.shards),
-        met=sum(report.met for report in found.reports),
+        met=sum(report.met for report in done.reports),
         left_out=len(left_out),
     )
+
+
+def _tuples(matching: Matching, target: Target) -> Rows:
+    """Return what patterns over XML return, a row for each value of each tuple.
+
+    An `id` is written as pre,post,level.
+    """
+    given = matching.given
+    assert given is not None, "documents are read before they are matched"
+    schema = tuples_schema(given.id_type, numbered=target.numbered)
+    first, *others = (
+        given.rows.map(partial(tuples_of, shard=shard, schema=schema), schema) for shard in target.shards
+    )
+    return reduce(lambda one, other: one.then(other), others, first)
+
+
+MOST_TUPLES = 1000
+"""Tuples of an event and a subscription, at most."""
+CUT = "cut"
+"""The name of the value that says that there were more rows."""
+TOO_MUCH = "refused"
+"""The name of the value that says that there was too much to return."""
+TUPLES_SIZE = 64 << 20
+"""Characters that are sent together, about."""
+
+
+def tuples_schema(id_type: str, *, numbered: bool) -> pa.Schema:
+    """Return the columns: event_id, subscription_id, `tuple` (from 1 for each pair), `name` and `value`."""
+    types: dict[str, pa.DataType] = {
+        "event_id": pa.int64() if id_type == "long" else pa.string(),
+        "subscription_id": pa.int64() if numbered else pa.string(),
+        "tuple": pa.int32(),
+        "name": pa.string(),
+        "value": pa.string(),
+    }
+    return pa.schema(types)
+
+
+def tuples_of(batches: Iterable[pa.RecordBatch], shard: Group, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Ask a shard what its patterns return for documents that were read."""
+    index: Any = opened_as(shard.place, shard.digest, lambda place: room_at(place).open(place, verify=False))
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for batch in batches:
+        for event in read_events(batch, index.room_name):
+            for row in _of_event(index, event):
+                rows.append(row)
+                size += len(row[-1])
+                if size > TUPLES_SIZE:
+                    yield _batch(rows, schema)
+                    rows, size = [], 0
+    yield _batch(rows, schema)
+
+
+def _of_event(index: XmlIndex, event: Event) -> Iterator[tuple[Any, ...]]:
+    """List what patterns return for an event; a pattern that returns too much is told, and stops no other."""
+    refused: dict[Id, str] = {}
+    for identity, answer in index.answers(event, refused).items():
+        tuples = answer.tuples(MOST_TUPLES)
+        for number, row in enumerate(tuples.written(), 1):
+            for name, value in zip(tuples.names, row, strict=True):
+                yield event.id, identity, number, name, value
+        if not tuples.complete:
+            yield event.id, identity, MOST_TUPLES + 1, CUT, f"more than {MOST_TUPLES} tuples"
+    for identity, reason in refused.items():
+        yield event.id, identity, 0, TOO_MUCH, reason
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(list(column), kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _told(left_out: list[Omission]) -> pa.Table:

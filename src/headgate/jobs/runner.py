@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from headgate.contents.kind import Kind
     from headgate.core.values import Path
-    from headgate.jobs.events import EventTable
+    from headgate.jobs.events import EventTable, JudgeTask
     from headgate.jobs.match import Matching, MatchTask
     from headgate.records.language.model import Expression
     from headgate.runtime.progress import Timing
-    from headgate.runtime.targets import Sources, Target
+    from headgate.runtime.targets import Target
     from headgate.tables.change_set import ChangeSet
     from headgate.tables.places import Format
 
@@ -190,16 +190,17 @@ class Runner(Protocol):
     def matching(self, asked: MatchTask) -> AbstractContextManager[Matching]:
         """Yield what the match job does here."""
 
-    def records(self, path: str, mark: str) -> EventTable[Rows]:
-        """Judge a table of records, with all that they have; `mark` says what names mean."""
-
     def documents(self, path: str, kind: Kind, form: Format | None) -> Rows:
         """Return documents as they came: rows of a table as one JSON object each, or files if it is None."""
 
-    def past(
-        self, path: str, target: Target, sources: Sources | None, content_type: str | None
-    ) -> EventTable[Rows]:
-        """Judge a table of events, or a folder of documents, as the content of filters wants it."""
+    def judged(self, asked: JudgeTask) -> EventTable[Rows]:
+        """Tell the events of a table with columns from rows that are none."""
+
+    def packed(self, rows: Any, target: Target, title: str) -> tuple[Rows, tuple[str, ...]]:
+        """Return what workers get of events in columns, and the attributes that these lack.
+
+        Refuses columns that filters compare and cannot.
+        """
 
 
 def job(do: Callable[Concatenate[Any, _Given], _Result]) -> Callable[Concatenate[Runner, _Given], _Result]:

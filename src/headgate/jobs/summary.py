@@ -52,7 +52,7 @@ class Refusal(NamedTuple):
 
     reason: str
     rows: int
-    examples: tuple[str, ...]
+    examples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def refusals_of(runner: Runner, path: str) -> tuple[Refusal, ...]:
         columns = table.columns()
         # Tables of events have the row as one column; those of other rows have columns of their own.
         work = partial(_count_kinds, columns=None if columns is None else len(columns))
-        found = table.lines().map(work, _KINDS).collect().to_pylist()
+        counts = table.lines().map(work, _KINDS).collect().to_pylist()
     kinds: dict[str, tuple[int, str, str]] = {}
-    for kind, *more in (row.values() for row in found):
+    for kind, *more in (row.values() for row in counts):
         _add(kinds, kind, *more)
     ordered = sorted(kinds.items(), key=lambda each: (-each[1][0], each[0]))
     return with_others(
@@ -87,8 +87,8 @@ def refusals_of(runner: Runner, path: str) -> tuple[Refusal, ...]:
 def _count_kinds(batches: Iterable[pa.RecordBatch], columns: int | None) -> Iterator[pa.RecordBatch]:
     """Count rows by kinds of reasons; the first and the last are examples, in any order of rows the same."""
     kinds: dict[str, tuple[int, str, str]] = {}
-    for given in _rows(batches):
-        row = dict(sorted(given.items())) if columns is None else given
+    for fields in _rows(batches):
+        row = dict(sorted(fields.items())) if columns is None else fields
         name = next((each for each in row if fold(each) == REASON), None)
         if name is None:
             continue
@@ -141,14 +141,14 @@ def summarise(runner: Runner, matches: str, events: int, *, top: int = 10) -> Su
 def _read_ids(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the ids of matches as text."""
     for batch in batches:
-        found = [{name: str(row[name]) for name in _IDS.names} for row in _rows([batch])]
-        yield pa.RecordBatch.from_pylist(found, _IDS)
+        ids = [{name: str(row[name]) for name in _IDS.names} for row in _rows([batch])]
+        yield pa.RecordBatch.from_pylist(ids, _IDS)
 
 
 def _count_counts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Count how many events have how many matches."""
-    found = Counter(count for batch in batches for count in batch["count"].to_pylist())
-    yield pa.RecordBatch.from_pydict({"matches": list(found), "events": list(found.values())}, _SPREAD)
+    counts = Counter(count for batch in batches for count in batch["count"].to_pylist())
+    yield pa.RecordBatch.from_pydict({"matches": list(counts), "events": list(counts.values())}, _SPREAD)
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:

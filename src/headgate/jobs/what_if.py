@@ -49,11 +49,13 @@ from headgate.core.casts import to_timestamp
 from headgate.core.event import ID, TIME, Event, read_object
 from headgate.core.values import fold, micros
 from headgate.errors import EventError
+from headgate.jobs.events import first_read, read_events
 from headgate.jobs.runner import job
-from headgate.tables.event_rows import PARSED_BEFORE, REASON, ROW, read_event, read_events, read_row
+from headgate.tables import event_rows
+from headgate.tables.event_rows import PARSED_BEFORE, REASON, ROW
 from headgate.tables.frames.task import FrameTask
 from headgate.tables.lines import VALUE
-from headgate.tables.places import Format, is_table
+from headgate.tables.places import is_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -97,29 +99,23 @@ def what_if(
         with runner.step("trying the changes"):
             tried = try_changes(question.snapshot, table.form, rows, folder, question.top)
         with runner.step("reading events"):
-            given = runner.past(question.events, tried.target, tried.sources, question.content_type)
+            given = read_events(runner, question.events, tried.target, tried.sources, question.content_type)
             kept.callback(given.forget)
             events = given.refused.map(partial(_labelled, table="events"), REFUSED)
             runner.rows(refused_changes(tried.trial)).then(events).write(changes.staged(rejected))
-        task = FrameTask(
-            any_engine(tried),
-            tried.whole.content,
-            given.form,
-            tried.numbered,
-            top=question.top,
-            mark=tried.whole.mark,
-        )
+        task = FrameTask.of(tried.whole, any_engine(tried), given.form)
+        task = task._replace(numbered=tried.numbered, top=question.top)
         differ = differ_of(tried, task, pa.int64() if given.id_type == "long" else pa.string())
         with (
             runner.step("matching before and after", rows=given.count, noun="events"),
             given.rows.map(differ.of_batches, differ.schema).kept() as compared,
         ):
             differences = Differences(compared, differ)
-            found = differences.effects(tried, given.count, question.noise)
+            effects_found = differences.effects(tried, given.count, question.noise)
             if output is not None:
                 differences.changed.sorted(EVENT_ID, SUBSCRIPTION_ID).write(changes.staged(output))
         if effects is not None:
-            runner.rows(effects_table(found, numbered=tried.numbered)).write(changes.staged(effects))
+            runner.rows(effects_table(effects_found, numbered=tried.numbered)).write(changes.staged(effects))
         cost = None
         if question.cost:
             with runner.step("measuring the cost"):
@@ -130,9 +126,9 @@ def what_if(
         rejected_events=given.rejected,
         changes=by_operation(tried.trial),
         rejected=len(tried.trial.refused),
-        gained=sum(each.gained for each in found),
-        lost=sum(each.lost for each in found),
-        effects=found,
+        gained=sum(each.gained for each in effects_found),
+        lost=sum(each.lost for each in effects_found),
+        effects=effects_found,
         days=days,
         cost=cost,
         seconds=time.monotonic() - begun,
@@ -190,8 +186,8 @@ class Differences:
     @property
     def events(self) -> int:
         """Count the events."""
-        told: list[Any] = self.rows.lacking(SUBSCRIPTION_ID).collect()[NET].to_pylist()
-        return sum(told)
+        counts: list[Any] = self.rows.lacking(SUBSCRIPTION_ID).collect()[NET].to_pylist()
+        return sum(counts)
 
     def effects(self, tried: TrialResult, events: int, noise: float) -> tuple[Effect, ...]:
         """Say what the changes do to each subscription, noisiest first."""
@@ -204,10 +200,10 @@ class Differences:
         # Only those that are concerned come to the driver.
         work = partial(count_matches, wanted=pa.array(concerned(tried.trial, moved), identity.type))
         summed = pa.schema([identity, pa.field(BEFORE, pa.int64()), pa.field(AFTER, pa.int64())])
-        told = self.rows.lacking(EVENT_ID).having(SUBSCRIPTION_ID).gathered(SUBSCRIPTION_ID)
+        by_subscription = self.rows.lacking(EVENT_ID).having(SUBSCRIPTION_ID).gathered(SUBSCRIPTION_ID)
         matches = {
             row[SUBSCRIPTION_ID]: (row[BEFORE] or 0, row[AFTER] or 0)
-            for row in told.map(work, summed).collect().to_pylist()
+            for row in by_subscription.map(work, summed).collect().to_pylist()
         }
         return effects_of(tried.trial, moved, matches, events, noise)
 
@@ -219,13 +215,8 @@ def _sampled(runner: Runner, path: str, given: EventTable[Rows], task: FrameTask
     """Read the first events of a table; all that filters may look at, not only what the changed ones do."""
     if given.form == PARSED_BEFORE:
         read = given.rows.head(SAMPLE).combine_chunks().to_batches()
-        return [event for batch in read for event in read_events(batch, task.content)]
-    table = runner.table(path)
-    if table.form is Format.JSONL:
-        lines: list[Any] = table.lines().head(SAMPLE)[VALUE].to_pylist()
-        found = [read_event(line) for line in lines]
-        return [event for event in found if isinstance(event, Event)]
-    rows = map(read_row, table.typed().head(SAMPLE).to_pylist())
+        return [event for batch in read for event in event_rows.read_events(batch, task.content)]
+    rows = first_read(runner.table(path), SAMPLE)
     return [event for event in rows if isinstance(event, Event)]
 
 
@@ -240,14 +231,14 @@ def _days(runner: Runner, path: str) -> float | None:
     table = runner.table(path)
     names = table.columns()
     if names is None:
-        found = table.lines().map(partial(_spans, name=VALUE, read=_time_of), _SPAN)
+        spans = table.lines().map(partial(_spans, name=VALUE, read=_time_of), _SPAN)
     else:
         name = next((name for name in names if fold(name) == TIME), None)
         if name is None:
             return None
-        found = table.typed().select(name).map(partial(_spans, name=name, read=_micros), _SPAN)
-    told = found.collect()
-    firsts, lasts = (np.asarray(told[name]) / 1e6 for name in ("first", "last"))
+        spans = table.typed().select(name).map(partial(_spans, name=name, read=_micros), _SPAN)
+    times = spans.collect()
+    firsts, lasts = (np.asarray(times[name]) / 1e6 for name in ("first", "last"))
     return span(float(firsts.min()), float(lasts.max())) if len(firsts) else None
 
 

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from headgate.core.machine import put_file
-from headgate.runtime.notes import damaged, last_number, numbered, offset_of, paths_noted, read_note
-from headgate.runtime.state import read_record, write_record
+from headgate.runtime import state
 from headgate.tables.places import is_hidden, local
 
 if TYPE_CHECKING:
@@ -60,32 +59,32 @@ class Checkpoint:
         """Make the folders, if they are not there; returns the id of the stream."""
         for folder in (self._root / "sources" / "0", self._offsets, self._commits):
             folder.mkdir(parents=True, exist_ok=True)
-        place = self._root / "metadata"
-        about = read_record(place)
+        metadata = self._root / "metadata"
+        about = state.read_record(metadata)
         if about is None:
             about = {"id": str(uuid.uuid4())}
-            write_record(place, about)
+            state.write_record(metadata, about)
         return str(about["id"])
 
     def under_way(self) -> int | None:
         """Return the batch that was begun and is not done, if there is one."""
-        last = last_number(self._offsets)
-        return last if last > last_number(self._commits) else None
+        last = state.last_number(self._offsets)
+        return last if last > state.last_number(self._commits) else None
 
     def end(self, number: int | None = None) -> End | None:
         """Return where a batch ends, or the last one; None if there is no such batch."""
-        number = last_number(self._offsets) if number is None else number
-        place = self._offsets / str(number)
-        if number < 0 or not place.exists():
+        number = state.last_number(self._offsets) if number is None else number
+        note_file = self._offsets / str(number)
+        if number < 0 or not note_file.exists():
             return None
-        found = read_note(place)
-        if len(found) < 2 or not isinstance(found[-1], dict):
-            raise damaged(place)
-        return found[-1]
+        note = state.read_note(note_file)
+        if len(note) < 2 or not isinstance(note[-1], dict):
+            raise state.damaged(note_file)
+        return note[-1]
 
     def begin(self, end: End) -> int:
         """Note where the next batch ends, and return its number."""
-        number = last_number(self._offsets) + 1
+        number = state.last_number(self._offsets) + 1
         about = {"batchWatermarkMs": 0, "batchTimestampMs": int(time.time() * 1000), "conf": {}}
         _put(self._offsets / str(number), [_json(about), _json(end)])
         return number
@@ -104,19 +103,19 @@ class FileCheckpoint(Checkpoint):
 
     def under_way(self) -> int | None:
         """Return the batch that was begun and is not done, if there is one."""
-        last, noted = last_number(self._offsets), last_number(self._files)
-        if noted > offset_of(self._offsets / str(last)):
+        last, noted = state.last_number(self._offsets), state.last_number(self._files)
+        if noted > state.offset_of(self._offsets / str(last)):
             # Files were noted, and no batch yet.
             self.begin({"logOffset": noted})
         return super().under_way()
 
     def known(self) -> set[str]:
         """Name all files that belong to a batch."""
-        return paths_noted(self._files)
+        return state.paths_noted(self._files)
 
     def take(self, files: Sequence[FoundFile]) -> int:
         """Note files as the next batch, and return its number."""
-        noted = last_number(self._files) + 1
+        noted = state.last_number(self._files) + 1
         lines = [
             _json({"path": f"file://{encoded(file.path)}", "timestamp": file.at, "batchId": noted})
             for file in files
@@ -124,15 +123,17 @@ class FileCheckpoint(Checkpoint):
         name = str(noted)
         if (noted + 1) % COMPACT == 0:
             name += ".compact"
-            entries = (entry for place in numbered(self._files) for entry in read_note(place))
+            entries = (
+                entry for file_note in state.numbered(self._files) for entry in state.read_note(file_note)
+            )
             before = {entry["path"]: _json(entry) for entry in entries}
             lines = [*before.values(), *lines]
         _put(self._files / name, lines)
         return self.begin({"logOffset": noted})
 
 
-def _put(place: Path, lines: Sequence[str]) -> None:
-    put_file(place, "\n".join((_VERSION, *lines)).encode())
+def _put(path: Path, lines: Sequence[str]) -> None:
+    put_file(path, "\n".join((_VERSION, *lines)).encode())
 
 
 def _json(value: object) -> str:
@@ -153,13 +154,13 @@ def new_files(settings: StreamSettings) -> list[FoundFile]:
     """List the files of a stream's folder that belong to no batch yet, the oldest first."""
     known = FileCheckpoint(Path(settings.state).absolute() / "spark").known()
     base = local(settings.events).absolute()
-    found = []
+    files = []
     for folder, _, names in os.walk(base, followlinks=True):
         for name in names:
-            place = Path(folder) / name
-            if is_hidden(place.relative_to(base)) or str(place) in known:
+            path = Path(folder) / name
+            if is_hidden(path.relative_to(base)) or str(path) in known:
                 continue
             with suppress(FileNotFoundError):
-                about = place.stat()
-                found.append(FoundFile(str(place), about.st_mtime_ns // 1_000_000, about.st_size))
-    return sorted(found, key=lambda file: (file.at, file.path))
+                about = path.stat()
+                files.append(FoundFile(str(path), about.st_mtime_ns // 1_000_000, about.st_size))
+    return sorted(files, key=lambda file: (file.at, file.path))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.errors import FilterError, SubscriptionError
 from headgate.records.importers.registry import convert as to_sql
-from headgate.records.importers.rows import row_of, rows_in
+from headgate.records.importers.registry import row_of, rows_in
 from headgate.records.language.parse import parse_filter
 from headgate.records.names import USUAL, plain_text
-from headgate.tables import packed
 from headgate.tables.lines import BROKEN, VALUE, read_lines
-from headgate.tables.places import Format, check_input, check_output, local, table_files
+from headgate.tables.packed import read_file
+from headgate.tables.places import Format, check_input, check_output, table_files
+from headgate.tables.writing import writing_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,17 +41,17 @@ def convert(
             raise SubscriptionError(f"{path}: what is converted is written as JSON lines: name it .jsonl")
     done = refused = 0
     with _writing(output) as write, _writing(rejected) as refuse:
-        for number, given in enumerate(_rows(subscriptions), 1):
+        for number, row_given in enumerate(_rows(subscriptions), 1):
             try:
-                row = row_of(given, dialect)
+                row = row_of(row_given, dialect)
                 sql = to_sql(row.filter, dialect, settings)
                 parse_filter(sql)
             except (FilterError, SubscriptionError) as error:
-                place = error.position if isinstance(error, FilterError) else None
-                found = {"row": number, "reason": str(error)} | (
-                    {} if place is None else {"position": place + 1}
+                position = error.position if isinstance(error, FilterError) else None
+                refused_row = {"row": number, "reason": str(error)} | (
+                    {} if position is None else {"position": position + 1}
                 )
-                refuse({**found, "value": given})
+                refuse({**refused_row, "value": row_given})
                 refused += 1
             else:
                 write({"id": row.id, "filter": plain_text(sql), **row.others})
@@ -63,7 +63,7 @@ def _rows(path: str) -> Iterator[Any]:
     """Read rows: of a table, or of one document that holds many."""
     if check_input(path) is Format.JSONL and len(files := table_files(path)) == 1:
         try:
-            document = json.loads(packed.read_file(files[0]).decode("utf-8-sig"))
+            document = json.loads(read_file(files[0]).decode("utf-8-sig"))
         except ValueError:
             # More than one line, as usual.
             pass
@@ -83,16 +83,9 @@ def _rows(path: str) -> Iterator[Any]:
 @contextmanager
 def _writing(path: str) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Yield what writes rows as JSON lines beside their place; they are put there at the end."""
-    place = local(path).resolve()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{os.getpid()}.{place.name}")
-    try:
-        with packed.writing(part) as stream:
+    with writing_file(path) as stream:
 
-            def write(row: dict[str, Any]) -> None:
-                stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        def write(row: dict[str, Any]) -> None:
+            stream.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
-            yield write
-        part.replace(place)
-    finally:
-        part.unlink(missing_ok=True)
+        yield write

@@ -15,16 +15,7 @@ from headgate.core.casts import to_bool, to_date, to_double, to_int, to_timestam
 from headgate.core.subscription import Subscription
 from headgate.core.values import dotted, fold
 from headgate.records.index.index import CHUNK, RecordIndex
-from headgate.records.language.model import (
-    MOMENTS,
-    NUMBERS,
-    HasWord,
-    IsNull,
-    Like,
-    LiteralType,
-    Truth,
-    predicates,
-)
+from headgate.records.language import model
 from headgate.records.names import plain_text
 from headgate.tables.places import UnsureError
 
@@ -36,13 +27,13 @@ if TYPE_CHECKING:
 
     Column = pa.ChunkedArray[Any] | pa.Array[Any]
 
-_CASTS: dict[LiteralType, Callable[[str], object]] = {
-    LiteralType.BOOL: to_bool,
-    LiteralType.INT: to_int,
-    LiteralType.DECIMAL: to_double,
-    LiteralType.DOUBLE: to_double,
-    LiteralType.DATE: to_date,
-    LiteralType.TIMESTAMP: to_timestamp,
+_CASTS: dict[model.LiteralType, Callable[[str], object]] = {
+    model.LiteralType.BOOL: to_bool,
+    model.LiteralType.INT: to_int,
+    model.LiteralType.DECIMAL: to_double,
+    model.LiteralType.DOUBLE: to_double,
+    model.LiteralType.DATE: to_date,
+    model.LiteralType.TIMESTAMP: to_timestamp,
 }
 """How Spark casts texts that are compared with such literals."""
 
@@ -51,13 +42,13 @@ def where(table: pa.Table, sql: str, tree: Expression, title: str) -> pa.Table:
     """Return the rows for which a filter holds; leave to Spark what it may see otherwise."""
     _check(table, tree, title)
     index = RecordIndex.build([Subscription(0, sql)])
-    found: list[Any] = []
+    matches: list[Any] = []
     begun = 0
     for batch in table.combine_chunks().to_batches(CHUNK):
         numbers = pa.array(np.arange(begun, begun + batch.num_rows, dtype=np.int64))
-        found += index.match_batch(batch, numbers).column(0).to_pylist()
+        matches += index.match_batch(batch, numbers).column(0).to_pylist()
         begun += batch.num_rows
-    return table.take(pa.array(found, pa.int64()))
+    return table.take(pa.array(matches, pa.int64()))
 
 
 def _check(table: pa.Table, tree: Expression, events: str) -> None:
@@ -66,7 +57,7 @@ def _check(table: pa.Table, tree: Expression, events: str) -> None:
     folded = [fold(name) for name in table.column_names]
     if len(set(folded)) < len(folded):
         raise UnsureError(f"{events}: two columns have one name")
-    for each in predicates(tree):
+    for each in model.predicates(tree):
         if each.attribute.expression is not None:
             what = f"{events}: {plain_text(each.attribute.expression.text)} is computed"
             raise UnsureError(f"{what}, and Spark has the types of columns for it")
@@ -91,16 +82,16 @@ def _nested(column: Column, path: Path) -> Iterator[tuple[Path, Column]]:
 def _is_clear(predicate: Predicate, column: Column) -> bool:
     """Tell whether Spark compares values as we do: all are of the literals' kind, or can be cast to it."""
     kind: pa.DataType = column.type
-    if isinstance(predicate, IsNull) or column.null_count == len(column):
-        return not isinstance(predicate, Truth) or pa.types.is_boolean(kind)
-    if isinstance(predicate, Truth):
+    if isinstance(predicate, model.IsNull) or column.null_count == len(column):
+        return not isinstance(predicate, model.Truth) or pa.types.is_boolean(kind)
+    if isinstance(predicate, model.Truth):
         return pa.types.is_boolean(kind)
-    if isinstance(predicate, HasWord) and pa.types.is_string(kind):
+    if isinstance(predicate, model.HasWord) and pa.types.is_string(kind):
         # Beyond ASCII, what is a word to Spark depends on its Java.
         return all(text.isascii() for text in column.unique().to_pylist() if text is not None)
-    if isinstance(predicate, Like | HasWord) or predicate.attribute.function:
+    if isinstance(predicate, model.Like | model.HasWord) or predicate.attribute.function:
         return pa.types.is_string(kind)
-    types = {literal.type for literal in _literals(predicate)} - {LiteralType.NULL}
+    types = {literal.type for literal in _literals(predicate)} - {model.LiteralType.NULL}
     if isinstance(kind, pa.ListType):
         return _alike(types, kind.value_type)
     if _alike(types, kind):
@@ -117,12 +108,12 @@ def _literals(predicate: Any) -> tuple[Any, ...]:
     return (predicate.low, predicate.high) if hasattr(predicate, "low") else (predicate.literal,)
 
 
-def _alike(types: set[LiteralType], kind: pa.DataType) -> bool:
+def _alike(types: set[model.LiteralType], kind: pa.DataType) -> bool:
     if pa.types.is_boolean(kind):
-        return types <= {LiteralType.BOOL}
+        return types <= {model.LiteralType.BOOL}
     if pa.types.is_string(kind):
-        return types <= {LiteralType.STRING}
+        return types <= {model.LiteralType.STRING}
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return types <= NUMBERS
+        return types <= model.NUMBERS
     # Decimals are not among them: Spark rounds where no type of 38 digits holds column and literals.
-    return (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) and types <= MOMENTS
+    return (pa.types.is_date(kind) or pa.types.is_timestamp(kind)) and types <= model.MOMENTS

@@ -1,4 +1,8 @@
-"""Rows in this process, as jobs ask for them: one batch after the other."""
+"""Rows in this process, as jobs ask for them: one batch after the other.
+
+Objects of JSON become columns with the types that Spark infers where those are clear. A column that holds
+values of several kinds is `UnsureError`: Spark would make text of them, or drop some.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +17,69 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headgate.core.event import ID, read_object
-from headgate.local.json_columns import columns_of
+from headgate.core.values import fold
 from headgate.tables.comparing import attribute_paths
+from headgate.tables.frames.reading import keep_lines
 from headgate.tables.lines import TOGETHER, VALUE
 from headgate.tables.places import Format, UnsureError, check_output
 from headgate.tables.writing import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from headgate.core.values import Path
     from headgate.jobs.runner import Batches, Work
     from headgate.records.language.model import Expression
+
+
+_PLAIN: dict[frozenset[type], pa.DataType] = {
+    frozenset({bool}): pa.bool_(),
+    frozenset({int}): pa.int64(),
+    frozenset({float}): pa.float64(),
+    frozenset({int, float}): pa.float64(),
+    frozenset({str}): pa.string(),
+    # Nothing to infer from.
+    frozenset(): pa.string(),
+}
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], path: str) -> pa.Table:
+    """Make columns of objects, in the order of their names.
+
+    >>> columns_of([{"id": 7, "b": 1}, {"id": "x", "b": 1.5, "a": {"c": None}}], "events.jsonl").to_pylist()
+    [{'a': None, 'b': 1.0, 'id': '7'}, {'a': {'c': None}, 'b': 1.5, 'id': 'x'}]
+    """
+    names = sorted({name for row in rows for name in row})
+    columns = []
+    for name in names:
+        values = [row.get(name) for row in rows]
+        if fold(name) == ID and {type(value) for value in values} == {int, str}:
+            values = [str(value) for value in values]
+        kind = _kind(values, name, path)
+        columns.append(pa.array(values, kind))
+    return pa.table(columns, names=names)
+
+
+def _kind(values: Sequence[Any], name: str, path: str) -> pa.DataType:
+    kinds = frozenset(type(value) for value in values if value is not None)
+    plain = _PLAIN.get(kinds)
+    if plain is not None:
+        return plain
+    if kinds == {list}:
+        inner = [each for value in values if value is not None for each in value]
+        return pa.list_(pa.field("element", _kind(inner, name, path)))
+    fields = sorted({field for value in values if isinstance(value, dict) for field in value})
+    if kinds == {dict} and fields:
+        objects = [value for value in values if value is not None]
+        return pa.struct(
+            [
+                (field, _kind([value.get(field) for value in objects], f"{name}.{field}", path))
+                for field in fields
+            ]
+        )
+    what = "is an empty object" if kinds == {dict} else "has values of several types"
+    raise UnsureError(f"{path}: {name} {what}")
+
 
 # The overloads of Arrow's functions are about types that are known before; these are not.
 _compute: Any = pc
@@ -56,9 +111,9 @@ class LocalRows:
         return replace(self, parts=self.map(work, self.schema).parts)
 
     def parsed(self, title: str) -> LocalRows:
-        """Return lines of JSON as columns, with the types that Spark infers."""
-        given: list[Any] = self.collect()[VALUE].to_pylist()
-        table = columns_of([read_object(line) for line in given], title)
+        """Return the lines of JSON that are events as columns, with the types that Spark infers."""
+        lines: list[Any] = self.filtered(keep_lines).collect()[VALUE].to_pylist()
+        table = columns_of([read_object(line) for line in lines], title)
         # Without any there is nothing to infer from.
         return rows_of(table if table.column_names else pa.table({ID: pa.array([], pa.string())}), given=True)
 
@@ -148,8 +203,8 @@ class LocalRows:
         """Add a column: of each row the first of some others that is not NULL, of a type."""
 
         def add(batch: pa.RecordBatch) -> pa.RecordBatch:
-            found = _compute.coalesce(*(batch[each].cast(kind) for each in columns))
-            return pa.RecordBatch.from_arrays([*batch.columns, found], schema=schema)
+            column = _compute.coalesce(*(batch[each].cast(kind) for each in columns))
+            return pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
         schema = self.schema.append(pa.field(name, kind))
         return self._each(add, schema)
@@ -160,14 +215,14 @@ class LocalRows:
 
     def head(self, count: int) -> pa.Table:
         """Return the first rows."""
-        found: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         for part in self.parts():
             for batch in part:
-                found.append(batch.slice(0, count))
-                count -= found[-1].num_rows
+                batches.append(batch.slice(0, count))
+                count -= batches[-1].num_rows
                 if not count:
-                    return pa.Table.from_batches(found, self.schema)
-        return pa.Table.from_batches(found, self.schema)
+                    return pa.Table.from_batches(batches, self.schema)
+        return pa.Table.from_batches(batches, self.schema)
 
     def collect(self) -> pa.Table:
         """Return all rows."""

@@ -8,26 +8,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.backtest.checking import Filed, FilterCheck, check_compiled, refused_rows
+from headgate.backtest.checking import Filed, FilterCheck, check_compiled, filed_rows, refused_rows
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
 from headgate.jobs.choosing import contents_of, has_any
 from headgate.jobs.compile import parse
+from headgate.jobs.events import first_events
 from headgate.jobs.graph import is_ranked, read_tables
-from headgate.local.events import first_events
 from headgate.local.runner import LocalRunner
 from headgate.records.names import NameSettings
 from headgate.runtime.rows import RANKS
-from headgate.tables.accepted import number_rows, take_filters
-from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
-from headgate.tables.graph.tables import assemble
+from headgate.tables.graph import assemble
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Contents
-    from headgate.core.event import Event, Id
+    from headgate.core.event import Event
     from headgate.jobs.runner import Table
-    from headgate.tables.graph.tables import AssembledGraph
+    from headgate.tables.graph import AssembledGraph
 
 EVENTS = 10_000
 """Events of a sample that are looked at: the first of the table."""
@@ -62,29 +61,25 @@ def validate(
 ) -> Validation:
     """Check the filters of a table of subscriptions, or of the tables of a graph; `places` by their names."""
     runner = LocalRunner()
-    given = {name: runner.table(path) for name, path in places.items()}
-    contents = contents_of(wanted, given.values(), runner.table)
+    tables = {name: runner.table(path) for name, path in places.items()}
+    contents = contents_of(wanted, tables.values(), runner.table)
     mark = NameSettings.of(vars(wanted)).mark
     read = _read_graph if NODES in places else _read_subscriptions
-    read_filters = read(given, wanted, contents)
+    read_filters = read(tables, wanted, contents)
     sample: list[Event] = []
     bad = 0
     if events is not None:
         sample, bad = first_events(runner, events, contents.room_name, content_type, EVENTS, mark)
-    found = check_compiled(contents, read_filters, sample, mark)
+    checks = check_compiled(contents, read_filters, sample, mark)
     return Validation(
-        (*read_filters.refused, *found), contents.room_name, len(sample) if events else None, bad
+        (*read_filters.refused, *checks), contents.room_name, len(sample) if events else None, bad
     )
 
 
 def _read_subscriptions(given: Mapping[str, Table], wanted: FilterSettings, contents: Contents) -> Filed:
     table = given[SUBSCRIPTIONS]
     compiled = parse(table, contents, wanted.dialect, ranked=has_any(table, RANKS))
-    numbered = number_rows(compiled, table.form)
-    filters = take_filters(compiled, numbered, contents)
-    ids: list[Any] = numbered.ids.to_arrow().to_pylist()
-    named: list[tuple[str, Id]] = [(SUBSCRIPTIONS, each) for each in ids]
-    return Filed(refused_rows(numbered.refused), named, filters.programs, filters.texts.texts())
+    return filed_rows(compiled, table.form, contents)
 
 
 def _read_graph(given: Mapping[str, Table], wanted: FilterSettings, contents: Contents) -> Filed:

@@ -14,28 +14,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from headgate.client.asking import Ask, Retries
-from headgate.client.asynchronous import AsyncClient
+from headgate.client.asking import Ask
 from headgate.engine.dissemination import PlacedView
 from headgate.errors import NetworkError, ServiceError
-from headgate.network.assignment import PROTOCOL, SOURCE, Assignment
-from headgate.network.placement import assignments, begins_of, forgotten
+from headgate.network.assignment import PROTOCOL, SOURCE, Assignment, assignments, begins_of, forgotten
 from headgate.network.site import SiteStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
     from typing import Self
 
+    from headgate.client.asynchronous import AsyncClient
     from headgate.core.event import Id
     from headgate.engine.dissemination import ChangeEffect, Dissemination
-    from headgate.network.assignment import Neighbour
-    from headgate.network.placement import Held, Kind
+    from headgate.network.assignment import Held, Kind, Neighbour
 
+T = TypeVar("T")
 _AT_ONCE = 16
 """Sites that are told something at once."""
 _PATIENCE = 60.0
@@ -84,9 +82,7 @@ class Deployment:
         """Return it."""
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close its connections; the sites go on."""
         await self.close()
 
@@ -97,25 +93,25 @@ class Deployment:
 
     async def attach(self) -> None:
         """Learn what the sites were told before; those that do not answer count as failed."""
-        ask = Ask("GET", "/v1/site/assignment", Assignment | None)
+        ask: Ask[Assignment | None] = Ask("GET", "/v1/site/assignment", Assignment | None)
         for name in self.sites:
             try:
-                found: Assignment | None = await self._client(name).send(ask)
+                assigned = await self._client(name).send(ask)
             except ServiceError as error:
                 if error.status is not None or name == SOURCE:
                     raise NetworkError(f"site {name!r}: {error}") from None
                 self.failed.add(name)
                 continue
-            if found is None:
+            if assigned is None:
                 continue
-            if found.network != self.kind.network:
+            if assigned.network != self.kind.network:
                 raise NetworkError(
-                    f"site {name!r} belongs to network {found.network!r}, and not to {self.kind.network!r}: "
-                    "stop that one first"
+                    f"site {name!r} belongs to network {assigned.network!r}, and not to "
+                    f"{self.kind.network!r}: stop that one first"
                 )
-            self._told[name] = found
-            self.epoch = max(self.epoch, found.epoch)
-            self._begins |= {(name, view.id): view.after for view in found.views}
+            self._told[name] = assigned
+            self.epoch = max(self.epoch, assigned.epoch)
+            self._begins |= {(name, view.id): view.after for view in assigned.views}
         for name in sorted(self.failed & {view.site for view in self.plan.placed()}):
             self.plan.fail_site(name)
 
@@ -135,7 +131,7 @@ class Deployment:
             for each in view.inputs
             if each.view == identity
         }
-        found = []
+        known = []
         for (name, identity), view in views.items():
             if name == SOURCE or (name, identity) in elsewhere:
                 continue
@@ -145,27 +141,22 @@ class Deployment:
                 inputs = views[host, identity].inputs if (host, identity) in views else ()
             placed = tuple(each.view for each in inputs)
             host = None if host == SOURCE else host
-            found.append(PlacedView(identity, view.filter, view.dialect, name, view.level, placed, host))
-        return sorted(found, key=lambda view: view.level)
+            known.append(PlacedView(identity, view.filter, view.dialect, name, view.level, placed, host))
+        return sorted(known, key=lambda view: view.level)
 
     # What is told to sites
 
-    async def deploy(self, position: int | None = None) -> None:
-        """Tell each site its views, as the plan has them now; a new view begins after a document.
-
-        That is the last one there is, if it is not said.
-        """
-        found = await self.look([name for name in self.sites if name not in self.failed])
-        silent = [name for name, each in found.items() if each is None]
+    async def deploy(self) -> None:
+        """Tell each site its views, as the plan has them now; a new view begins after the last document."""
+        statuses, documents = await self._look_all()
+        silent = [name for name, each in statuses.items() if each is None]
         if silent:
             raise NetworkError(f"site {silent[0]!r} does not answer at {self.sites[silent[0]].address}")
-        begin = found[SOURCE]
-        assert begin is not None
-        await self._tell(found, begin.documents if position is None else position)
+        await self._tell(statuses, documents)
 
     async def _tell(
         self,
-        found: Mapping[str, SiteStatus | None],
+        statuses: Mapping[str, SiteStatus | None],
         position: int,
         views: Sequence[PlacedView] | None = None,
     ) -> None:
@@ -174,7 +165,7 @@ class Deployment:
         own = {view.id: view.site for view in placed}
         reached = {
             view.id: view.reached
-            for name, status in found.items()
+            for name, status in statuses.items()
             if status is not None
             for view in status.views
             if own.get(view.id) == name
@@ -228,30 +219,35 @@ class Deployment:
         wanted = list(self.sites if names is None else names)
         return dict(zip(wanted, await asyncio.gather(*map(self._look, wanted)), strict=True))
 
+    async def _look_all(self) -> tuple[dict[str, SiteStatus | None], int]:
+        """Ask all sites that were not taken out; returns the last document of the source, too."""
+        statuses = await self.look([name for name in self.sites if name not in self.failed])
+        source = statuses[SOURCE]
+        if source is None:
+            raise NetworkError(f"the source does not answer at {self.sites[SOURCE].address}: start it again")
+        return statuses, source.documents
+
     async def _look(self, name: str) -> SiteStatus | None:
         try:
             async with asyncio.timeout(_SILENCE):
-                found: SiteStatus = await self._client(name).send(Ask("GET", "/v1/site", SiteStatus))
+                status: SiteStatus = await self._client(name).send(Ask("GET", "/v1/site", SiteStatus))
         except TimeoutError:
             return None
         except ServiceError as error:
             if error.status is not None:
                 raise NetworkError(f"site {name!r}: {error}") from None
             return None
-        return found
+        return status
 
     async def repair(self) -> Repair | None:
         """Take out sites that do not answer; None if all do. What sites were not told yet, they are told."""
         began = time.monotonic()
-        found = await self.look([name for name in self.sites if name not in self.failed])
-        self.seen = found
-        silent = sorted(name for name, each in found.items() if each is None)
-        begin = found[SOURCE]
-        if begin is None:
-            raise NetworkError(f"the source does not answer at {self.sites[SOURCE].address}: start it again")
+        statuses, documents = await self._look_all()
+        self.seen = statuses
+        silent = sorted(name for name, each in statuses.items() if each is None)
         if not silent:
             if self._untold:
-                await self._tell(found, begin.documents)
+                await self._tell(statuses, documents)
             return None
         self.failed |= set(silent)
         self.relieved -= set(silent)
@@ -261,15 +257,15 @@ class Deployment:
             effect = self.plan.fail_site(name)
             moved |= set(effect.moved)
             unfed = (unfed | set(effect.unfed)) - set(effect.fed_again)
-        await self._tell(found, begin.documents)
+        await self._tell(statuses, documents)
         for name in silent:
             self._told.pop(name, None)
         return Repair(tuple(silent), tuple(moved), tuple(unfed), time.monotonic() - began)
 
     async def admit(self) -> tuple[str, ...]:
         """Have sites again that were taken out and answer now; returns which."""
-        found = await self.look(sorted(self.failed))
-        back = tuple(name for name, each in found.items() if each is not None)
+        statuses = await self.look(sorted(self.failed))
+        back = tuple(name for name, each in statuses.items() if each is not None)
         if not back:
             return ()
         for name in back:
@@ -288,13 +284,13 @@ class Deployment:
         return await self._change(self.plan.resume_site, name)
 
     async def _change(self, change: Callable[[str], ChangeEffect], name: str) -> tuple[Id, ...]:
-        found = await self.look([each for each in self.sites if each not in self.failed])
-        begin = found[SOURCE]
-        if begin is None or found.get(name) is None:
+        statuses = await self.look([each for each in self.sites if each not in self.failed])
+        begin = statuses[SOURCE]
+        if begin is None or statuses.get(name) is None:
             raise NetworkError(f"the source or site {name!r} does not answer: it is left as it is")
         moved = change(name).moved
         self.relieved ^= {name}
-        await self._tell(found, begin.documents)
+        await self._tell(statuses, begin.documents)
         return moved
 
     async def drain(self, name: str) -> Repair:
@@ -302,13 +298,11 @@ class Deployment:
         began = time.monotonic()
         if name == SOURCE:
             raise NetworkError("the source cannot leave: stop the network")
-        found = await self.look([each for each in self.sites if each not in self.failed])
+        statuses, documents = await self._look_all()
         effect = self.plan.fail_site(name)
         self.failed.add(name)
         self.relieved.discard(name)
-        begin = found[SOURCE]
-        assert begin is not None
-        await self._tell(found, begin.documents)
+        await self._tell(statuses, documents)
         await self._client(name).send(Ask("DELETE", "/v1/site"))
         self._told.pop(name, None)
         return Repair((name,), effect.moved, effect.unfed, time.monotonic() - began)
@@ -330,19 +324,16 @@ class Deployment:
                     f"view {view.id!r} is at site {view.site!r}, and the new plan has it at "
                     f"{moved[view.id]!r}: plan it where it is"
                 )
-        found = await self.look([name for name in self.sites if name not in self.failed])
-        begin = found[SOURCE]
-        if begin is None:
-            raise NetworkError(f"the source does not answer at {self.sites[SOURCE].address}")
+        statuses, documents = await self._look_all()
         if coming:
             # Until the others have come here, the source feeds those that come.
             await self._tell(
-                found, begin.documents, [*before, *(view._replace(inputs=(), level=1) for view in coming)]
+                statuses, documents, [*before, *(view._replace(inputs=(), level=1) for view in coming)]
             )
-            await self.wait(begin.documents, patience)
+            await self.wait(documents, patience)
         self.plan = plan
         self.relieved.clear()
-        await self._tell(await self.look(found), begin.documents)
+        await self._tell(await self.look(statuses), documents)
 
     async def wait(self, document: int, patience: float = 60.0) -> dict[str, SiteStatus | None]:
         """Wait until every view has come to a document."""
@@ -352,21 +343,21 @@ class Deployment:
             # Asking is work for sites, too: those that are there are asked again at the end.
             began = time.monotonic()
             wanted = [name for name in self.sites if name not in self.failed]
-            found = await self.look([name for name in wanted if name in left] or wanted)
+            statuses = await self.look([name for name in wanted if name in left] or wanted)
             late = [
                 (name, view.id, view.reached)
-                for name, status in found.items()
+                for name, status in statuses.items()
                 if status is not None
                 for view in status.views
                 if view.reached < document
             ]
-            whole = len(found) == len(wanted)
-            left = {name for name, _, _ in late} | {name for name, each in found.items() if each is None}
+            whole = len(statuses) == len(wanted)
+            left = {name for name, _, _ in late} | {name for name, each in statuses.items() if each is None}
             if not left and whole:
-                return found
+                return statuses
             if time.monotonic() > deadline:
                 name, view, reached = late[0] if late else ("", "", 0)
-                status = found.get(name)
+                status = statuses.get(name)
                 links = [] if status is None else [f"{each.site}: {each.state}" for each in status.links]
                 raise NetworkError(
                     f"{len(late):,} views have not come to document {document} after {patience:g} s: "
@@ -377,10 +368,7 @@ class Deployment:
 
     def _client(self, name: str) -> AsyncClient:
         if name not in self._clients:
-            site = self.sites[name]
-            self._clients[name] = AsyncClient(
-                site.address, key=site.key, retries=Retries(1), timeout=_PATIENCE
-            )
+            self._clients[name] = self.sites[name].client(_PATIENCE)
         return self._clients[name]
 
 
@@ -390,31 +378,23 @@ def _differ(one: Assignment, other: Assignment | None) -> bool:
 
 async def look_at(sites: Mapping[str, Neighbour]) -> dict[str, SiteStatus | None]:
     """Ask sites how they fare; None for one that does not answer."""
-
-    async def look(site: Neighbour) -> SiteStatus | None:
-        async with AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=10.0) as client:
-            try:
-                found: SiteStatus = await client.send(Ask("GET", "/v1/site?memory=true", SiteStatus))
-            except ServiceError as error:
-                if error.status is not None:
-                    raise NetworkError(f"{site.address}: {error}") from None
-                return None
-            return found
-
-    return dict(zip(sites, await asyncio.gather(*map(look, sites.values())), strict=True))
+    return await _ask_each(sites, Ask("GET", "/v1/site?memory=true", SiteStatus), 10.0)
 
 
 async def clear_all(sites: Mapping[str, Neighbour]) -> int:
     """Have all sites that answer hold nothing; returns how many did."""
+    answers = await _ask_each(sites, Ask("DELETE", "/v1/site", bytes), 30.0)
+    return sum(each is not None for each in answers.values())
 
-    async def clear(site: Neighbour) -> bool:
-        async with AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=30.0) as client:
+
+async def _ask_each(sites: Mapping[str, Neighbour], ask: Ask[T], seconds: float) -> dict[str, T | None]:
+    async def one(site: Neighbour) -> T | None:
+        async with site.client(seconds) as client:
             try:
-                await client.send(Ask("DELETE", "/v1/site"))
+                return await client.send(ask)
             except ServiceError as error:
                 if error.status is not None:
                     raise NetworkError(f"{site.address}: {error}") from None
-                return False
-            return True
+                return None
 
-    return sum(await asyncio.gather(*map(clear, sites.values())))
+    return dict(zip(sites, await asyncio.gather(*map(one, sites.values())), strict=True))

@@ -10,26 +10,27 @@ what it takes, and read, it takes ten times the memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from headgate.core.event import Event, Id
+from headgate.service.envelope import write_envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 RESULT, MARK = "headgate.result", "headgate.mark"
 _SOURCE = "/headgate/network"
-_encode = msgspec.json.Encoder().encode
 
 
-class Result(NamedTuple):
+class Result(msgspec.Struct, frozen=True):
     """What a view gives for a document."""
 
     view: Id
     document: int
-    text: bytes
+    text: msgspec.Raw = msgspec.field(name="result")
     """That, packed, in JSON."""
     event: Id
     """The id of the document."""
@@ -41,17 +42,7 @@ class Result(NamedTuple):
     def written(self) -> tuple[Event, bytes]:
         """Return what filters look at, and the text that is kept."""
         identity = f"{self.document}/{self.view}"
-        data = {
-            "view": self.view,
-            "document": self.document,
-            "event": self.event,
-            "began": self.began,
-            "path": self.path,
-            "result": msgspec.Raw(self.text),
-        }
-        text = _encode(
-            {"specversion": "1.0", "id": identity, "source": _SOURCE, "type": RESULT, "data": data}
-        )
+        text = write_envelope(identity, _SOURCE, RESULT, self)
         return Event(identity, {"view": self.view, "document": self.document}), text
 
 
@@ -64,9 +55,7 @@ class Mark(NamedTuple):
         """Return what filters look at, and the text that is kept."""
         pairs = list(self.upto.items())
         last = max(self.upto.values(), default=0)
-        text = _encode(
-            {"specversion": "1.0", "id": f"mark {last}", "source": _SOURCE, "type": MARK, "data": pairs}
-        )
+        text = write_envelope(f"mark {last}", _SOURCE, MARK, pairs)
         return Event(f"mark {last}", {"mark": True}), text
 
 
@@ -75,17 +64,8 @@ class _Envelope(msgspec.Struct, frozen=True):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Result(msgspec.Struct, frozen=True):
-    view: Id
-    document: int
-    result: msgspec.Raw
-    event: Id
-    began: int
-    path: list[list[Any]]
-
-
 _read_envelope = msgspec.json.Decoder(_Envelope).decode
-_read_result = msgspec.json.Decoder(_Result).decode
+_read_result = msgspec.json.Decoder(Result).decode
 _read_mark = msgspec.json.Decoder(list[tuple[Id, int]]).decode
 
 
@@ -93,8 +73,9 @@ def read_entry(event: bytes | msgspec.Raw) -> Result | Mark | None:
     """Read an entry of a site's log, a CloudEvent in JSON; None if it is something else."""
     envelope = _read_envelope(event)
     if envelope.type == RESULT:
-        found = _read_result(envelope.data)
-        return Result(found.view, found.document, bytes(found.result), found.event, found.began, found.path)
+        result = _read_result(envelope.data)
+        # What it was read from is not kept in memory.
+        return msgspec.structs.replace(result, text=result.text.copy())
     return Mark(dict(_read_mark(envelope.data))) if envelope.type == MARK else None
 
 

@@ -1,4 +1,4 @@
-"""The views of a site: what comes in of their inputs, and what they give for it.
+"""The views of a site: what comes in of their inputs, or of documents, and what they give for it.
 
 Results of a view come in the order of documents, from whichever site it is taken; results of different views
 come in any order. So a view of several inputs keeps what came of a document until all of it is there. A
@@ -10,29 +10,39 @@ it is dropped. That needs no message, and is why a view gives its own results in
 
 A view keeps a bounded number of documents. When an input is so far ahead that there is no room, what it gives
 is dropped from there on, and it is asked for again, from `reached` on, when there is room (`behind`).
+
+An index of the views that the source feeds tells which of them hold for a document; these are computed. A
+document is read again where a view begins later than others did: what was computed of it before is known.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headgate.core.subscription import Subscription
-from headgate.engine.planned.view_maker import ViewMaker
+from headgate.engine.views import ViewMaker
+from headgate.errors import EventError
 from headgate.network.entry import Result
+from headgate.service.envelope import read_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from headgate.contents.views import Rewriting, Views
     from headgate.core.event import Event, Id
-    from headgate.network.assignment import Assignment, Input, View
+    from headgate.network.assignment import Assignment, View
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.service.storage.log import Block
+    from headgate.service.tenant.tenant import Tenant
 
     Key = tuple[str, Id]
     """A view, at the site that it is taken from."""
+
 
 _UNREAD: Any = object()
 """Stands for a result whose text nobody had to read yet."""
@@ -46,7 +56,7 @@ class _Target:
     def __init__(self, view: View, views: Views, numbers: Mapping[Id, int], most: int) -> None:
         self.view = view
         self.reached = view.after
-        self.heard: dict[Key, int] = {_key(each): 0 for each in view.inputs}
+        self.heard: dict[Key, int] = {(each.site, each.view): 0 for each in view.inputs}
         """How far each input has come, whether it gave anything or not."""
         self.dropped: set[Key] = set()
         """Inputs that were so far ahead that something of them was dropped."""
@@ -68,9 +78,9 @@ class _Target:
         """Take out of `dropped` what can be asked for again: half of the room is free, or all wait for it."""
         least = min(self.heard.values())
         room = 2 * len(self._kept) <= self._most
-        found = {key for key in self.dropped if room or self.heard[key] == least}
-        self.dropped -= found
-        return found
+        free = {key for key in self.dropped if room or self.heard[key] == least}
+        self.dropped -= free
+        return free
 
     def wants(self, document: int) -> bool:
         """Tell whether a document is not decided yet, and to be decided here."""
@@ -100,9 +110,9 @@ class _Target:
             self.heard[key] = document
             return None
         self.heard[key] = document
-        given = {**kept, key: result}
+        inputs = {**kept, key: result}
         self._decide(document)
-        return [given[each] for each in self.heard]
+        return [inputs[each] for each in self.heard]
 
     def come(self, key: Key, document: int) -> bool:
         """Note that an input has given all up to a document; tells whether more is decided."""
@@ -128,10 +138,6 @@ class _Target:
             del self._kept[each]
 
 
-def _key(given: Input) -> Key:
-    return given.site, given.view
-
-
 class Evaluation:
     """The views of one assignment."""
 
@@ -154,9 +160,9 @@ class Evaluation:
         self.targets: dict[Id, _Target] = {}
         self._uses: dict[Key, list[_Target]] = {}
         for view in assignment.views:
-            found = self.targets[view.id] = _Target(view, self.views, self._numbers, most_kept)
-            for key in found.heard:
-                self._uses.setdefault(key, []).append(found)
+            target = self.targets[view.id] = _Target(view, self.views, self._numbers, most_kept)
+            for key in target.heard:
+                self._uses.setdefault(key, []).append(target)
         self.begin(reached)
 
     def begin(self, reached: Mapping[Id, int]) -> None:
@@ -176,12 +182,12 @@ class Evaluation:
 
     def wanted(self, site: str) -> dict[Id, int]:
         """Return what is taken from another site: the views, and the document after which each is needed."""
-        found: dict[Id, int] = {}
+        needed: dict[Id, int] = {}
         for target in self.targets.values():
             for each in target.view.inputs:
                 if each.site == site:
-                    found[each.view] = min(found.get(each.view, target.reached), target.reached)
-        return found
+                    needed[each.view] = min(needed.get(each.view, target.reached), target.reached)
+        return needed
 
     def behind(self) -> set[str]:
         """Name the sites that must be asked again, from `wanted` on: there is room for what was dropped.
@@ -196,8 +202,8 @@ class Evaluation:
         if key not in self._uses:
             return []
         # First in, first out: results of one view stay in order.
-        left: deque[tuple[Key, Any, bytes]] = deque([(key, _UNREAD, given.text)])
-        found: list[Result] = []
+        left: deque[tuple[Key, Any, msgspec.Raw]] = deque([(key, _UNREAD, given.text)])
+        results: list[Result] = []
         while left:
             key, result, text = left.popleft()
             for target in self._uses.get(key, ()):
@@ -210,12 +216,12 @@ class Evaluation:
                     computed = target.compute(complete)
                     written = self._written(computed)
                 if written is not None:
-                    found.append(given._replace(view=target.view.id, text=written))
+                    results.append(msgspec.structs.replace(given, view=target.view.id, text=written))
                     left.append(((self.site, target.view.id), computed, written))
                 elif target.reached > before:
                     # It gives nothing: views here that take it hear of that.
                     self.come(self.site, {target.view.id: target.reached})
-        return found
+        return results
 
     def come(self, site: str, upto: Mapping[Id, int]) -> None:
         """Note that views of another site have given all up to a document."""
@@ -228,7 +234,7 @@ class Evaluation:
 
     def compute(self, document: int, event: Event, wanted: Iterable[Id], began: int) -> list[Result]:
         """Compute views from a document itself, as the source does."""
-        found: list[Result] = []
+        results: list[Result] = []
         for identity in wanted:
             target = self.targets[identity]
             if not target.wants(document):
@@ -236,16 +242,94 @@ class Evaluation:
             target.reached = document
             text = self._written(self.views.result(self._numbers[identity], event))
             if text is not None:
-                found.append(Result(identity, document, text, event.id, began))
-        return found
+                results.append(Result(identity, document, text, event.id, began))
+        return results
 
-    def _written(self, result: Any) -> bytes | None:
+    def _written(self, result: Any) -> msgspec.Raw | None:
         """Write what a view gives; None if that is nothing."""
         packed = self.views.pack(result)
-        return None if packed is None else msgspec.json.encode(packed)
+        return None if packed is None else msgspec.Raw(msgspec.json.encode(packed))
 
     def computed_upto(self, document: int) -> None:
         """Note that all up to a document has been computed at the source."""
         for target in self.targets.values():
             upto = document if target.view.until is None else min(document, target.view.until)
             target.reached = max(target.reached, upto)
+
+
+_LOG = logging.getLogger("headgate.network")
+MOST = 100
+"""Documents that are computed together."""
+
+
+class Documents:
+    """Reads documents for the views of a source."""
+
+    def __init__(
+        self, tenant: Tenant, assignment: Assignment, evaluation: Evaluation, taxonomy: Taxonomy | None
+    ) -> None:
+        self.refused = 0
+        """Documents that cannot be read, or are of another kind."""
+        self._tenant = tenant
+        self._evaluation = evaluation
+        self._ids: list[Id] = [view.id for view in assignment.views]
+        maker = ViewMaker.of(assignment.carries, taxonomy, assignment.names)
+        self._index = maker.indexed(
+            Subscription(view.id, view.filter, view.dialect) for view in assignment.views
+        )
+        self.position = min(evaluation.reached.values(), default=tenant.position)
+        """The last document that was read."""
+        self._wake = asyncio.Event()
+        self._before = tenant.committed
+        tenant.committed = self._committed
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._tenant.committed = self._before
+
+    def _committed(self, block: Block) -> None:
+        self._before(block)
+        self._wake.set()
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether there are documents that were not read."""
+        return self.position < self._tenant.position
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until there may be some, or the time is over."""
+        self._wake.clear()
+        if self.ready:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    def read(self, now: int) -> list[Result]:
+        """Read some documents, and compute what the views give for them. Made for threads."""
+        last = self._tenant.position
+        results: list[Result] = []
+        blocks = list(self._tenant.store.log.read(self.position + 1, MOST))
+        for block in blocks:
+            for position, text in block:
+                if self.position < position <= last:
+                    results += self._computed(position, text, now)
+                    self.position = position
+        if not blocks:
+            # Positions are missing where an append failed.
+            self.position = last
+        self._evaluation.computed_upto(self.position)
+        return results
+
+    def _computed(self, position: int, text: bytes, now: int) -> list[Result]:
+        try:
+            event = read_envelope(text).event
+            matched = self._index.numbers(event).tolist()
+            wanted = [self._ids[number] for number in matched]
+            return self._evaluation.compute(position, event, wanted, now)
+        except EventError as error:
+            self.refused += 1
+            _LOG.warning("document %d is left out: %s", position, error)
+            return []

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from headgate.errors import NetworkError
 from headgate.network.assignment import Assignment
 from headgate.network.link import Located
 from headgate.network.site import Site, SiteStatus
-from headgate.service.api.operation import ADMIN, READ, Answer, Call, in_json, operation
-from headgate.service.extension import Extension
-from headgate.service.problems import Conflict, NotFound
+from headgate.service.api.operation import ADMIN, READ, Call, in_json, operation
+from headgate.service.problems import NotFound
+from headgate.service.server import Extension
 
 if TYPE_CHECKING:
     from headgate.service.api.operation import Operation
@@ -73,84 +72,45 @@ def _site(call: Call) -> Site:
 @operation(
     "PUT",
     "/v1/site",
-    "Assign views to a site; those that it holds already go on where they are.",
     ADMIN,
-    {200: SiteStatus},
-    body=Assignment,
     problems=(404, 409),
     among=OPERATIONS,
     large=True,
     example=in_json('{"network": "n", "site": "a", "epoch": 1, "views": []}'),
 )
-async def assign_site(call: Call) -> Answer:
-    """Assign views."""
+async def assign_site(call: Call, body: Assignment) -> SiteStatus:
+    """Assign views to a site; those that it holds already go on where they are."""
     site = _site(call)
-    try:
-        await site.assign(call.said(Assignment))
-    except NetworkError as error:
-        raise Conflict(str(error)) from None
-    return Answer(site.status())
+    await site.assign(body)
+    return site.status()
 
 
-@operation(
-    "GET",
-    "/v1/site",
-    "Read how a site fares: its views, how far each has come, and its links.",
-    READ,
-    {200: SiteStatus},
-    query=SiteQuery,
-    problems=(400, 404),
-    among=OPERATIONS,
-)
-async def read_site(call: Call) -> Answer:
-    """Read how a site fares."""
-    return Answer(_site(call).status(memory=call.query(SiteQuery).memory))
+@operation("GET", "/v1/site", READ, problems=(404,), among=OPERATIONS)
+async def read_site(call: Call, query: SiteQuery) -> SiteStatus:
+    """Read how a site fares: its views, how far each has come, and its links."""
+    return _site(call).status(memory=query.memory)
 
 
-@operation(
-    "GET",
-    "/v1/site/assignment",
-    "Read what a site was told; null if nothing.",
-    ADMIN,
-    {200: Assignment | None},
-    problems=(404,),
-    among=OPERATIONS,
-)
-async def read_assignment(call: Call) -> Answer:
-    """Read what a site was told."""
-    return Answer(_site(call).assignment)
+@operation("GET", "/v1/site/assignment", ADMIN, problems=(404,), among=OPERATIONS)
+async def read_assignment(call: Call) -> Assignment | None:
+    """Read what a site was told; null if nothing."""
+    return _site(call).assignment
 
 
-@operation(
-    "DELETE",
-    "/v1/site",
-    "Have a site hold no views.",
-    ADMIN,
-    {204: None},
-    problems=(404,),
-    among=OPERATIONS,
-)
-async def clear_site(call: Call) -> Answer:
-    """Clear a site."""
+@operation("DELETE", "/v1/site", ADMIN, problems=(404,), among=OPERATIONS)
+async def clear_site(call: Call) -> None:
+    """Have a site hold no views."""
     await _site(call).clear()
-    return Answer(status=204)
 
 
 @operation(
     "POST",
     "/v1/site:locate",
-    "Find where the log of a site has all documents of some views after given ones.",
     READ,
-    {200: Located},
-    body=Wanted,
     problems=(404, 409),
     among=OPERATIONS,
     example=in_json('{"site": "b", "views": [["v1", 0]], "protocol": 1}'),
 )
-async def locate_views(call: Call) -> Answer:
-    """Find where a site's log has some views."""
-    said = call.said(Wanted)
-    try:
-        return Answer(_site(call).locate(said.site, said.views, said.protocol))
-    except NetworkError as error:
-        raise Conflict(str(error)) from None
+async def locate_views(call: Call, body: Wanted) -> Located:
+    """Find where the log of a site has all documents of some views after given ones."""
+    return _site(call).locate(body.site, body.views, body.protocol)

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from headgate.client import asking
-from headgate.client.asking import Ask, Retries
-from headgate.client.asynchronous import AsyncClient
+from headgate.client.asking import JSON, Ask
 from headgate.errors import ServiceError
 from headgate.network.assignment import PROTOCOL
 from headgate.network.entry import filter_of, read_entry
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 
 _FIRST, _LONGEST = 0.05, 1.0
 """Seconds until a connection that was lost is tried again: at first, and at most."""
+_PATIENCE = 10.0
+"""Seconds that the other site may take to answer."""
 _ACKNOWLEDGE = 1.0
 """Seconds between acknowledgements."""
 _PART = 500
@@ -67,6 +68,17 @@ class LogPage(msgspec.Struct, frozen=True):
     next: str | None
 
 
+def place_of(site: str, views: list[tuple[Id, int]]) -> Ask[Located]:
+    """Ask where a log has what a site needs of views, each after a document."""
+    body = msgspec.json.encode({"site": site, "views": views, "protocol": PROTOCOL})
+    return Ask("POST", "/v1/site:locate", Located, body, {"Content-Type": JSON})
+
+
+def page_after(cursor: int | str, limit: int) -> Ask[LogPage]:
+    """Ask for entries of a log."""
+    return Ask("GET", f"/v1/events?after={cursor}&limit={limit}", LogPage)
+
+
 class Link:
     """One link. It belongs to the event loop of the site that takes."""
 
@@ -88,7 +100,7 @@ class Link:
         self._own = own
         self._wanted = wanted
         self._take = take
-        self._client = AsyncClient(neighbour.address, key=neighbour.key, retries=Retries(1), timeout=10.0)
+        self._client = neighbour.client(_PATIENCE)
         self._acknowledging: asyncio.Future[None] | None = None
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -131,13 +143,13 @@ class Link:
     async def _follow(self) -> None:
         client, wanted = self._client, self._wanted()
         await client.subscribe(self._own, filter_of(list(wanted)), consumer=self._own)
-        place = await self._locate(wanted)
-        cursor = place.cursor
-        while cursor < place.last:
-            cursor = await self._catch_up(cursor, place.last)
+        located = await client.send(place_of(self._own, list(wanted.items())))
+        cursor = located.cursor
+        while cursor < located.last:
+            cursor = await self._catch_up(cursor, located.last)
         self._tell("open")
         acknowledged = time.monotonic()
-        async for delivery in client.listen_as(Logged, self._own, after=place.last, acknowledge=False):
+        async for delivery in client.listen_as(Logged, self._own, after=located.last, acknowledge=False):
             await self._give(delivery.event)
             self.cursor = delivery.cursor
             if time.monotonic() - acknowledged > _ACKNOWLEDGE:
@@ -150,20 +162,12 @@ class Link:
         with contextlib.suppress(ServiceError):
             await self._client.acknowledge(self._own, cursor)
 
-    async def _locate(self, wanted: Mapping[Id, int]) -> Located:
-        said = {"site": self._own, "views": list(wanted.items()), "protocol": PROTOCOL}
-        body, headers = msgspec.json.encode(said), {"Content-Type": "application/json"}
-        found: Located = await self._client.send(Ask("POST", "/v1/site:locate", Located, body, headers))
-        return found
-
     async def _catch_up(self, cursor: int, last: int) -> int:
-        found: LogPage = await self._client.send(
-            Ask("GET", f"/v1/events?after={cursor}&limit={min(_PART, last - cursor)}", LogPage)
-        )
-        for item in found.items:
+        page = await self._client.send(page_after(cursor, min(_PART, last - cursor)))
+        for item in page.items:
             if item.cursor <= last:
                 await self._give(item.event)
-        return found.items[-1].cursor if found.items else last
+        return page.items[-1].cursor if page.items else last
 
     async def _give(self, event: msgspec.Raw) -> None:
         entry = read_entry(event)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,11 +20,18 @@ from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.server import make_place
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from collections.abc import Iterable
     from typing import Self
 
 _PATIENCE = 60.0
 _MANY = 20
+
+
+def keys_of(data: Path, tenants: Iterable[str], note: str) -> dict[str, str]:
+    """Make a directory of data, and a key of each tenant that may do everything."""
+    make_place(data)
+    with closing(Keys(data)) as keys:
+        return {each: keys.add(each, ["admin"], note=note)[1] for each in tenants}
 
 
 class LocalSite(NamedTuple):
@@ -61,9 +69,9 @@ class LocalSites:
         answer = self._ask(asked)
         address = answer["address"]
         publisher = Neighbour(address, keys[DEFAULT_TENANT]) if name == SOURCE else None
-        found = LocalSite(answer["pid"], Neighbour(address, keys[TENANT]), publisher)
-        self.sites[name] = found
-        return found
+        started = LocalSite(answer["pid"], Neighbour(address, keys[TENANT]), publisher)
+        self.sites[name] = started
+        return started
 
     def again(self, name: str) -> LocalSite:
         """Start a site that has ended, where it was."""
@@ -72,13 +80,8 @@ class LocalSites:
 
     def _made(self, name: str, data: Path) -> dict[str, str]:
         """Make the keys of a site: one for the network, and at the source one for publishers."""
-        make_place(data)
-        keys = Keys(data)
-        try:
-            tenants = (TENANT, DEFAULT_TENANT) if name == SOURCE else (TENANT,)
-            self._keys[name] = {each: keys.add(each, ["admin"], note="local")[1] for each in tenants}
-        finally:
-            keys.close()
+        tenants = (TENANT, DEFAULT_TENANT) if name == SOURCE else (TENANT,)
+        self._keys[name] = keys_of(data, tenants, "local")
         return self._keys[name]
 
     def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -86,12 +89,12 @@ class LocalSites:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
-        found: dict[str, Any] = json.loads(
+        answer: dict[str, Any] = json.loads(
             self._process.stdout.readline() or '{"error": "no sites can be started"}'
         )
-        if "error" in found:
-            raise MachineError(f"site {asked['data']} does not run: {found['error']}")
-        return found
+        if "error" in answer:
+            raise MachineError(f"site {asked['data']} does not run: {answer['error']}")
+        return answer
 
     def neighbours(self) -> dict[str, Neighbour]:
         """Return how the sites can be reached."""
@@ -108,10 +111,8 @@ class LocalSites:
     def close(self) -> None:
         """End all of them."""
         for site in self.sites.values():
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(site.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -122,9 +123,7 @@ class LocalSites:
         """Return them."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End them."""
         self.close()
 

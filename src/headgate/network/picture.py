@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from headgate.client.asking import Ask, Retries
-from headgate.client.asynchronous import AsyncClient
+from headgate.client.asking import Ask
 from headgate.errors import ServiceError
-from headgate.network.assignment import PROTOCOL, SOURCE, Assignment
+from headgate.network.assignment import SOURCE, Assignment
 from headgate.network.deployment import look_at
 from headgate.network.entry import Result, read_entry
-from headgate.network.link import Located, LogPage
+from headgate.network.link import page_after, place_of
 from headgate.report.network_page import RunningNetwork, SiteRow, Way
 
 if TYPE_CHECKING:
@@ -22,21 +19,22 @@ if TYPE_CHECKING:
     from headgate.network.assignment import Neighbour
     from headgate.network.site import SiteStatus
 
+_PATIENCE = 30.0
+"""Seconds that a site may take to answer."""
 _PAGES = 5
 """Parts of a site's log that are looked through for one document."""
-_JSON = {"Content-Type": "application/json"}
 
 
 async def picture_of(sites: Mapping[str, Neighbour], document: int | None = None) -> RunningNetwork:
     """Ask all sites; the ways are those of a document, by default the last that all views have come to."""
-    found = await look_at(sites)
+    statuses = await look_at(sites)
     told = dict(zip(sites, await asyncio.gather(*map(_told, sites.values())), strict=True))
-    last = max((each.documents for each in found.values() if each is not None), default=0)
-    rows = [_row(name, each, last) for name, each in found.items()]
+    last = max((each.documents for each in statuses.values() if each is not None), default=0)
+    rows = [_row(name, each, last) for name, each in statuses.items()]
     rows.sort(key=lambda row: (row.name != SOURCE, row.name))
     if document is None:
         document = min(
-            (view.reached for each in found.values() if each is not None for view in each.views), default=0
+            (view.reached for each in statuses.values() if each is not None for view in each.views), default=0
         )
     ways: list[Way] = []
     if document:
@@ -70,17 +68,13 @@ def _row(name: str, status: SiteStatus | None, last: int) -> SiteRow:
     return SiteRow(name, levels, behind, len(status.links), len(status.links) - len(lost), state)
 
 
-def _client(site: Neighbour) -> AsyncClient:
-    return AsyncClient(site.address, key=site.key, retries=Retries(1), timeout=30.0)
-
-
 async def _told(site: Neighbour) -> Assignment | None:
-    async with _client(site) as client:
+    async with site.client(_PATIENCE) as client:
         try:
-            found: Assignment | None = await client.send(Ask("GET", "/v1/site/assignment", Assignment | None))
+            told: Assignment | None = await client.send(Ask("GET", "/v1/site/assignment", Assignment | None))
         except ServiceError:
             return None
-        return found
+        return told
 
 
 async def _ways(name: str, site: Neighbour, told: Assignment | None, document: int) -> list[Way]:
@@ -88,25 +82,21 @@ async def _ways(name: str, site: Neighbour, told: Assignment | None, document: i
     if told is None or not told.views:
         return []
     views = [(view.id, max(document - 1, view.after)) for view in told.views[:1]]
-    said = {"site": name, "views": views, "protocol": PROTOCOL}
-    found: list[Way] = []
-    async with _client(site) as client:
+    ways: list[Way] = []
+    async with site.client(_PATIENCE) as client:
         try:
-            place: Located = await client.send(
-                Ask("POST", "/v1/site:locate", Located, msgspec.json.encode(said), _JSON)
-            )
-            after: str | None = str(place.cursor)
+            after: str | None = str((await client.send(place_of(name, views))).cursor)
             for _ in range(_PAGES):
                 if after is None:
                     break
-                page: LogPage = await client.send(Ask("GET", f"/v1/events?after={after}&limit=1000", LogPage))
+                page = await client.send(page_after(after, 1_000))
                 after = page.next
                 entries = (read_entry(item.event) for item in page.items)
-                found += [
+                ways += [
                     Way(str(each.view), tuple((stop, micros / 1e3) for stop, micros in each.path))
                     for each in entries
                     if isinstance(each, Result) and each.document == document
                 ]
         except ServiceError:
-            return found
-    return found
+            return ways
+    return ways

@@ -20,12 +20,11 @@ import msgspec
 
 from headgate.errors import NetworkError
 from headgate.network.assignment import PROTOCOL, Assignment, taken
-from headgate.network.documents import Documents
 from headgate.network.entry import Mark, Result, read_entry
-from headgate.network.evaluation import Evaluation
+from headgate.network.evaluation import Documents, Evaluation
 from headgate.network.link import Link, Located
 from headgate.service.storage import documents
-from headgate.service.storage.store import keep
+from headgate.service.storage.database import keep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -140,37 +139,37 @@ class Site:
 
     # What it is told
 
-    async def assign(self, given: Assignment) -> None:
+    async def assign(self, wanted: Assignment) -> None:
         """Hold other views from now on; those that are held already go on where they are."""
-        given.check()
-        if given.documents == self.tenant.name:
+        wanted.check()
+        if wanted.documents == self.tenant.name:
             raise NetworkError(
-                f"the documents are in tenant {given.documents!r}, which is where results are kept: "
+                f"the documents are in tenant {wanted.documents!r}, which is where results are kept: "
                 "publish documents to another tenant"
             )
         async with self._changing:
             before = self.assignment
-            if before is not None and before.network == given.network and given.epoch < before.epoch:
+            if before is not None and before.network == wanted.network and wanted.epoch < before.epoch:
                 raise NetworkError(
-                    f"site {given.site!r} has assignment {before.epoch}, and this one is {given.epoch}, "
+                    f"site {wanted.site!r} has assignment {before.epoch}, and this one is {wanted.epoch}, "
                     "which is older"
                 )
             same = before is not None and msgspec.structs.replace(
-                given, epoch=before.epoch, feeds=before.feeds, fan_out=before.fan_out
+                wanted, epoch=before.epoch, feeds=before.feeds, fan_out=before.fan_out
             )
             if same and same == before:
                 # Others take other things from here: nothing stops for that.
-                await self.tenant.write(keep(_SITE, msgspec.json.encode(given)))
-                self.assignment = given
-                self._fed = _fed(given)
+                await self.tenant.write(keep(_SITE, msgspec.json.encode(wanted)))
+                self.assignment = wanted
+                self._fed = _fed(wanted)
                 return
             # Refused here, what cannot be computed changes nothing.
-            checked = await asyncio.to_thread(Evaluation, given, {}, _taxonomy(given))
-            await self._end(set(taken(given.views, given.site)))
-            reached = self._reached() if before is not None and before.network == given.network else {}
-            left = {view.id: reached[view.id] for view in given.views if view.id in reached}
-            await self.tenant.write(keep(_SITE, msgspec.json.encode(given)), keep(_REACHED, _pairs(left)))
-            self.assignment = given
+            checked = await asyncio.to_thread(Evaluation, wanted, {}, _taxonomy(wanted))
+            await self._end(set(taken(wanted.views, wanted.site)))
+            reached = self._reached() if before is not None and before.network == wanted.network else {}
+            left = {view.id: reached[view.id] for view in wanted.views if view.id in reached}
+            await self.tenant.write(keep(_SITE, msgspec.json.encode(wanted)), keep(_REACHED, _pairs(left)))
+            self.assignment = wanted
             await self._begin(checked)
 
     async def clear(self) -> None:
@@ -206,9 +205,9 @@ class Site:
             # Who comes after the last mark hears of it, too.
             self._marked.pop(identity, None)
         store = self.tenant.store
-        found = documents.first_after(store.database, 0 if first is None else first)
+        first_cursor = documents.first_after(store.database, 0 if first is None else first)
         last = self.tenant.position
-        cursor = last if found is None else found - 1
+        cursor = last if first_cursor is None else first_cursor - 1
         begin = store.log.bounds().first
         if cursor < begin - 1 or (first is not None and first < documents.forgotten(store.database)):
             raise NetworkError(
@@ -331,8 +330,8 @@ class Site:
     async def _read(self, source: Documents) -> None:
         """Compute views from documents, at the source."""
         await source.wait(_MARKS)
-        found = await asyncio.to_thread(source.read, time.time_ns() // 1_000) if source.ready else []
-        await self._keep(found)
+        results = await asyncio.to_thread(source.read, time.time_ns() // 1_000) if source.ready else []
+        await self._keep(results)
 
     async def _take(self) -> None:
         """Take what links brought."""
@@ -346,7 +345,7 @@ class Site:
             pass
         while len(some) < TOGETHER and not self._queue.empty():
             some.append(self._queue.get_nowait())
-        found: list[Result] = []
+        results: list[Result] = []
         for site, entry in some:
             if isinstance(entry, Mark):
                 evaluation.come(site, entry.upto)
@@ -354,8 +353,8 @@ class Site:
             else:
                 self._taken += 1
                 self._heard = max(self._heard, entry.document)
-                found += evaluation.take(site, entry)
-        await self._keep(found)
+                results += evaluation.take(site, entry)
+        await self._keep(results)
         for name in evaluation.behind():
             if name == evaluation.site:
                 await self._replay()
@@ -372,13 +371,13 @@ class Site:
         late = {view: document for view, document in wanted.items() if document < begun[view]}
         if not late:
             return
-        place = self.locate(evaluation.site, late.items(), PROTOCOL)
+        located = self.locate(evaluation.site, late.items(), PROTOCOL)
         blocks = await asyncio.to_thread(
-            lambda: list(self.tenant.store.log.read(place.cursor + 1, place.last - place.cursor))
+            lambda: list(self.tenant.store.log.read(located.cursor + 1, located.last - located.cursor))
         )
         for block in blocks:
             for position, text in block:
-                entry = read_entry(text) if position <= place.last else None
+                entry = read_entry(text) if position <= located.last else None
                 if isinstance(entry, Result) and entry.document <= begun.get(entry.view, 0):
                     await self._keep(evaluation.take(evaluation.site, entry))
 
@@ -389,7 +388,10 @@ class Site:
             return
         now = time.time_ns() // 1_000
         name = evaluation.site
-        entries = [each._replace(path=[*each.path, [name, now - each.began]]).written() for each in results]
+        entries = [
+            msgspec.structs.replace(each, path=[*each.path, [name, now - each.began]]).written()
+            for each in results
+        ]
         reached = evaluation.reached
         for each in results:
             # A result says that there is nothing else up to its document.
@@ -409,7 +411,7 @@ class Site:
                 self._kept = reached
         if not entries:
             return
-        given = [each.document for each in results]
+        numbers = [each.document for each in results]
 
         writes = [keep(_REACHED, _pairs(reached))]
         if time.monotonic() - self._pruned_at > _PRUNE:
@@ -417,7 +419,7 @@ class Site:
             writes.append(documents.forget(self.tenant.store.log.bounds().first))
 
         def also(published: Published) -> list[Write]:
-            return [*writes, documents.note(given, published.positions)]
+            return [*writes, documents.note(numbers, published.positions)]
 
         await self.tenant.publish([event for event, _ in entries], [text for _, text in entries], also=also)
         self._kept = reached
@@ -437,7 +439,7 @@ def _pairs(reached: Mapping[Id, int]) -> bytes:
 def _taxonomy(assignment: Assignment) -> Any:
     if assignment.taxonomy is None:
         return None
-    from headgate.service.tenant.edits import read_taxonomy
+    from headgate.service.tenant.contents import read_taxonomy
 
     return read_taxonomy(assignment.taxonomy)
 

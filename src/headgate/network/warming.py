@@ -13,13 +13,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from headgate import AsyncClient, Dissemination, Event, Settings, Subscription
-from headgate.network.assignment import SOURCE, Neighbour
+from headgate.network.assignment import SOURCE, Kind, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.extension import TENANT, SiteExtension
-from headgate.network.placement import Kind
+from headgate.network.local import keys_of
 from headgate.service.running import Running
-from headgate.service.security.keys import DEFAULT_TENANT, Keys
-from headgate.service.server import make_place
+from headgate.service.security.keys import DEFAULT_TENANT
 from headgate.service.settings import ServiceSettings
 
 _VIEWS = {
@@ -45,8 +44,8 @@ class _Stage(NamedTuple):
 
 def warm_up() -> None:
     """Run a source and two sites, and end them."""
-    with TemporaryDirectory() as place:
-        stages = {name: _begin(Path(place) / name) for name in (SOURCE, "a", "b")}
+    with TemporaryDirectory() as folder:
+        stages = {name: _begin(Path(folder) / name) for name in (SOURCE, "a", "b")}
         try:
             asyncio.run(_play(stages))
         finally:
@@ -57,10 +56,7 @@ def warm_up() -> None:
 
 
 def _begin(data: Path) -> _Stage:
-    make_place(data)
-    keys = Keys(data)
-    made = {each: keys.add(each, ["admin"], note="warming")[1] for each in (TENANT, DEFAULT_TENANT)}
-    keys.close()
+    made = keys_of(data, (TENANT, DEFAULT_TENANT), "warming")
     running = Running(ServiceSettings(data=str(data), port=0), SiteExtension(TENANT))
     listens = threading.Event()
     thread = threading.Thread(target=running.run, args=(lambda _: listens.set(),), daemon=True)

@@ -118,7 +118,7 @@ class GToPSS:
             for term in (edge.subject, edge.object, edge.property):
                 if is_variable(term):
                     stars.setdefault(term, star(len(stars) + 1))
-        found = []
+        merged_edges = []
         for edge in wanted.edges:
             v, label, w = (stars.get(term, term) for term in (edge.subject, edge.property, edge.object))
             table = self._pairs.setdefault((v, w), {})
@@ -126,10 +126,10 @@ class GToPSS:
             if merged is None:
                 merged = table[label] = MergedEdge((v, label, w))
             merged.subscriptions.append(number)
-            found.append(merged)
-        self._held[number] = held = StoredSubscription(tuple(found), tuple(stars), wanted)
+            merged_edges.append(merged)
+        self._held[number] = held = StoredSubscription(tuple(merged_edges), tuple(stars), wanted)
         self._tally(held, 1)
-        if not found:
+        if not merged_edges:
             self._without_edges[number] = None
 
     def remove(self, number: int) -> None:
@@ -268,14 +268,14 @@ def _narrow(
 ) -> Iterator[tuple[Term, ...]]:
     """Leave out what is no star; a star that is in two columns must stand for one term."""
     for row in rows:
-        found: dict[Label, Term] = {}
-        if all(found.setdefault(label, term) == term for label, term in zip(columns, row, strict=True)):
-            yield tuple(found[label] for label in stars)
+        binding: dict[Label, Term] = {}
+        if all(binding.setdefault(label, term) == term for label, term in zip(columns, row, strict=True)):
+            yield tuple(binding[label] for label in stars)
 
 
 def _ordered(tables: list[Table]) -> list[IndexedTable]:
     """Put the smallest first, then the smallest of those that share a star with those before."""
-    left, known, found = list(tables), set[str](), []
+    left, known, ordered = list(tables), set[str](), []
     while left:
         table = min(left, key=lambda each: (known.isdisjoint(each.stars), len(each.rows)))
         left.remove(table)
@@ -284,9 +284,9 @@ def _ordered(tables: list[Table]) -> list[IndexedTable]:
         for row in table.rows:
             key = tuple(term for name, term in zip(table.stars, row, strict=True) if name in known)
             rows.setdefault(key, []).append(row)
-        found.append(IndexedTable(shared, table.stars, rows))
+        ordered.append(IndexedTable(shared, table.stars, rows))
         known.update(table.stars)
-    return found
+    return ordered
 
 
 def _join(tables: list[IndexedTable], at: int, bound: dict[Label, Term]) -> Iterator[dict[Label, Term]]:

@@ -85,9 +85,9 @@ class Naive:
         get = binding.get
         # What earlier attempts have left in the binding is written over before it is read.
         for statement in published.find((s and get(s, s), p and get(p, p), o and get(o, o))):
-            for variable, place in binds:
-                binding[variable] = statement[place]
-            if all(binding[variable] == statement[place] for variable, place in binds) and self._search(
+            for variable, position in binds:
+                binding[variable] = statement[position]
+            if all(binding[variable] == statement[position] for variable, position in binds) and self._search(
                 wanted, order, at + 1, binding, published
             ):
                 return True
@@ -98,22 +98,22 @@ def steps(edges: Iterable[Edge]) -> tuple[Step, ...]:
     """Put edges in order: next the one with the fewest variables that are open, first the first written."""
     left = list(edges)
     bound: set[Term] = set()
-    found = []
+    ordered = []
     while left:
         edge = min(left, key=lambda each: len({*_variables(each)} - bound))
         left.remove(edge)
         places = [
-            (term, place)
-            for place, term in enumerate((edge.subject, edge.property, edge.object))
+            (term, position)
+            for position, term in enumerate((edge.subject, edge.property, edge.object))
             if is_variable(term) and term not in bound
         ]
         s, p, o = (
-            None if any(place == at for _, place in places) else term
+            None if any(position == at for _, position in places) else term
             for at, term in enumerate((edge.subject, edge.property, edge.object))
         )
-        found.append(Step((s, p, o), tuple(places)))
+        ordered.append(Step((s, p, o), tuple(places)))
         bound.update(_variables(edge))
-    return tuple(found)
+    return tuple(ordered)
 
 
 def _variables(edge: Edge) -> list[Term]:

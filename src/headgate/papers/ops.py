@@ -74,8 +74,8 @@ class OpsStyle:
         for step in way:
             junction = junction.onward.setdefault(step, Junction())
         junction.ending[number] = Ending(
-            tuple((place, term) for term, place in places.items() if not is_variable(term)),
-            tuple((place, term) for term, place in places.items() if is_variable(term)),
+            tuple((node, term) for term, node in places.items() if not is_variable(term)),
+            tuple((node, term) for term, node in places.items() if is_variable(term)),
             wanted,
         )
         self._ways[number] = way
@@ -96,17 +96,17 @@ class OpsStyle:
 
     def match(self, graph: Graph) -> list[int]:
         """List the numbers of the filters that hold, rising."""
-        found: set[int] = set()
-        self._walk(self._root, (), PublishedGraph(graph, self._lineage), found)
-        return sorted(found)
+        matches: set[int] = set()
+        self._walk(self._root, (), PublishedGraph(graph, self._lineage), matches)
+        return sorted(matches)
 
     def _walk(
-        self, junction: Junction, mapped: tuple[Term, ...], published: PublishedGraph, found: set[int]
+        self, junction: Junction, mapped: tuple[Term, ...], published: PublishedGraph, matches: set[int]
     ) -> None:
         """Go on from a structure that is mapped: `mapped[place]` is what a place stands for."""
         for number, ending in junction.ending.items():
-            if number not in found and self._holds(ending, mapped, published):
-                found.add(number)
+            if number not in matches and self._holds(ending, mapped, published):
+                matches.add(number)
         known = len(mapped)
         for (s, p, o), onward in junction.onward.items():
             wanted = (
@@ -117,11 +117,11 @@ class OpsStyle:
             for triple in published.find(wanted):
                 larger = _extended(mapped, ((s, triple[0]), (o, triple[2]), (p, triple[1])))
                 if larger is not None:
-                    self._walk(onward, larger, published, found)
+                    self._walk(onward, larger, published, matches)
 
     def _holds(self, ending: Ending, mapped: tuple[Term, ...], published: PublishedGraph) -> bool:
-        return all(mapped[place] == term for place, term in ending.constants) and ending.wanted.accepts(
-            {variable: mapped[place] for place, variable in ending.variables}, published, self._options
+        return all(mapped[node] == term for node, term in ending.constants) and ending.wanted.accepts(
+            {variable: mapped[node] for node, variable in ending.variables}, published, self._options
         )
 
 
@@ -146,7 +146,7 @@ def structure(edges: Iterable[Edge]) -> tuple[tuple[Step, ...], dict[Term, int]]
     """
     left = sorted(edges, key=lambda each: (is_variable(each.property), each.property))
     places: dict[Term, int] = {}
-    found: list[Step] = []
+    steps_: list[Step] = []
 
     def distance(edge: Edge) -> int:
         return -sum(term in places for term in (edge.subject, edge.object, edge.property))
@@ -156,7 +156,7 @@ def structure(edges: Iterable[Edge]) -> tuple[tuple[Step, ...], dict[Term, int]]
         left.remove(edge)
         s, o = (places.setdefault(term, len(places)) for term in (edge.subject, edge.object))
         if is_variable(edge.property):
-            found.append((s, places.setdefault(edge.property, len(places)), o))
+            steps_.append((s, places.setdefault(edge.property, len(places)), o))
         else:
-            found.append((s, edge.property, o))
-    return tuple(found), places
+            steps_.append((s, edge.property, o))
+    return tuple(steps_), places

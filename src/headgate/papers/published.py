@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from headgate.rdf.language.evaluate import holds
 from headgate.rdf.language.model import (
     BELOW_PROPERTY,
     ISA,
@@ -17,7 +16,8 @@ from headgate.rdf.language.model import (
     is_variable,
     nodes,
 )
-from headgate.rdf.taxonomy.entailing import own_order
+from headgate.rdf.language.values import holds
+from headgate.rdf.taxonomy.taxonomy import own_order
 
 if TYPE_CHECKING:
     from headgate.rdf.language.model import Edge, Expression, Graph, Options, Pattern, Term
@@ -120,25 +120,25 @@ class Lineage:
         """List a term and all above it, by rdfs:subClassOf or rdfs:subPropertyOf."""
         if self._taxonomy is None:
             return frozenset((term,))
-        found = self._above.get((term, relation))
-        if found is None:
+        ancestors = self._above.get((term, relation))
+        if ancestors is None:
             ask = self._taxonomy.ancestors if relation == SUBCLASS else self._taxonomy.property_ancestors
             # Terms that the taxonomy knows are few; those that come and go with events are not kept.
-            found = ask(term)
-            if len(found) > 1:
-                self._above[term, relation] = found
-        return found
+            ancestors = ask(term)
+            if len(ancestors) > 1:
+                self._above[term, relation] = ancestors
+        return ancestors
 
     def types(self, term: Term) -> frozenset[Term]:
         """List the classes that the taxonomy gives an instance."""
         if self._taxonomy is None:
             return frozenset()
-        found = self._types.get(term)
-        if found is None:
-            found = self._taxonomy.types(term)
-            if found:
-                self._types[term] = found
-        return found
+        classes = self._types.get(term)
+        if classes is None:
+            classes = self._taxonomy.types(term)
+            if classes:
+                self._types[term] = classes
+        return classes
 
 
 class PublishedGraph:
@@ -161,13 +161,13 @@ class PublishedGraph:
         known = self._lineage.above(term, relation)
         if not ups:
             return known
-        found, open_ = {*known}, [*known]
+        ancestors, open_ = {*known}, [*known]
         while open_:
             for up in ups.get(open_.pop(), ()):
-                new = self._lineage.above(up, relation) - found
-                found |= new
+                new = self._lineage.above(up, relation) - ancestors
+                ancestors |= new
                 open_ += new
-        return frozenset(found)
+        return frozenset(ancestors)
 
     @cached_property
     def classes(self) -> dict[Term, frozenset[Term]]:
@@ -186,16 +186,16 @@ class PublishedGraph:
 
     @cached_property
     def _tables(self) -> dict[Wanted, list[Statement]]:
-        found: dict[Wanted, list[Statement]] = {}
+        tables: dict[Wanted, list[Statement]] = {}
         for statement in self.statements:
             for wanted in _askings(statement):
-                found.setdefault(wanted, []).append(statement)
+                tables.setdefault(wanted, []).append(statement)
         for statement in self.isa():
             for wanted in _askings(statement):
                 # A variable in place of the property is no question for types.
                 if wanted[1] is not None:
-                    found.setdefault(wanted, []).append(statement)
-        return found
+                    tables.setdefault(wanted, []).append(statement)
+        return tables
 
     def find(self, wanted: Wanted) -> list[Statement]:
         """List the triples with some terms; None stands for any."""

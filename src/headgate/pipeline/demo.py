@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.core.settings import Request, setting
 from headgate.errors import TableError
 from headgate.report.words import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from headgate.report.runs.model import RunPage
+    from headgate.pipeline.run.run import Outcome
+    from headgate.tables.settings import Where
 
 FILE = "pipeline.toml"
 """The pipeline file in a demo's directory."""
@@ -24,30 +23,21 @@ _COUNTED = re.compile(r"^(subscriptions|events|seed) = [\d_]+$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Demo:
-    """What to run and where."""
+class Demo(Request):
+    """What is generated, and where it goes."""
 
-    directory: Path
-    subscriptions: int = 100_000
-    events: int = 20_000
-    seed: int = 1
-    master: str | None = None
-    settings: Mapping[str, str] | None = None
-    quiet: bool = False
+    output: str = setting("where everything goes", "headgate-demo", metavar="DIRECTORY")
+    subscriptions: int = setting("how many subscriptions", 100_000, least=1)
+    events: int = setting("how many events", 20_000, least=1)
+    seed: int = setting("the same seed gives the same workload", 1)
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the demo did and where its report lies."""
-
-    report: RunPage
-    page: Path
-    file: Path
-    """The pipeline, to be changed and run."""
-    seconds: float
+    @property
+    def directory(self) -> Path:
+        """Return where everything goes."""
+        return Path(self.output)
 
 
-def run_demo(demo: Demo) -> Outcome:
+def run_demo(demo: Demo, where: Where, *, quiet: bool = False, command: str = "") -> Outcome:
     """Write the demo's pipeline file and run it, from nothing."""
     check_place(demo.directory)
     from headgate.pipeline.file.read import read_pipeline
@@ -59,18 +49,9 @@ def run_demo(demo: Demo) -> Outcome:
     here.mkdir(parents=True, exist_ok=True)
     (here / _MARK).touch()
     write_whole(file, pipeline_text(demo))
-    asked = RunOptions(
-        fresh=True,
-        # It shows the jobs on Spark, however small it is made.
-        engine="spark",
-        master=demo.master,
-        settings=demo.settings or {},
-        quiet=demo.quiet,
-        command=_command(demo),
-    )
-    done = run_pipeline(read_pipeline(file), asked)
-    assert done.page is not None
-    return Outcome(done.report, done.page, file, done.seconds)
+    # It shows the jobs on Spark, however small it is made.
+    options = RunOptions(True, None, "spark", where.master, where.conf, quiet, command)
+    return run_pipeline(read_pipeline(file), options)
 
 
 def check_place(here: Path) -> None:
@@ -99,48 +80,26 @@ def _is_ours(text: str) -> bool:
     return _COUNTED.sub(r"\1", text) == _COUNTED.sub(r"\1", _template())
 
 
-def _command(demo: Demo) -> str:
-    words = ["headgate", "demo", "--output", str(demo.directory)]
-    words += [
-        "--subscriptions",
-        str(demo.subscriptions),
-        "--events",
-        str(demo.events),
-        "--seed",
-        str(demo.seed),
-    ]
-    return shlex.join(words)
-
-
 def summary_lines(outcome: Outcome) -> list[str]:
     """Write the outcome as a table for people."""
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-
     report = outcome.report
     counts, rate = report.counts, report.counts.events_per_second
-    table = Table(box=SIMPLE, show_header=False, pad_edge=False)
-    table.add_column(justify="left")
-    table.add_column(justify="right")
-    table.add_row("subscriptions", f"{counts.subscriptions or 0:,}")
-    table.add_row("events", f"{counts.events or 0:,}")
-    table.add_row("matches", f"{counts.matches or 0:,}")
-    for share, matches in report.quantiles:
-        table.add_row(f"matches an event, {share:.0%} have at most", f"{matches:,.0f}")
-    table.add_row("events matched a second", f"{rate:,.0f}" if rate else "none")
-    for found in report.steps:
-        table.add_row(f"seconds to {found.name}", f"{found.seconds:.1f}")
-    table.add_row("seconds in all", f"{outcome.seconds:.1f}")
-    console = Console(width=80, no_color=True)
-    with console.capture() as captured:
-        console.print(table)
-    rows = [line.rstrip() for line in captured.get().splitlines() if line.strip()]
+    table = {
+        "subscriptions": f"{counts.subscriptions or 0:,}",
+        "events": f"{counts.events or 0:,}",
+        "matches": f"{counts.matches or 0:,}",
+        **{f"matches an event, {share:.0%} have at most": f"{most:,.0f}" for share, most in report.quantiles},
+        "events matched a second": f"{rate:,.0f}" if rate else "none",
+        **{f"seconds to {step.name}": f"{step.seconds:.1f}" for step in report.steps},
+        "seconds in all": f"{outcome.seconds:.1f}",
+    }
+    name_width, value_width = max(map(len, table)), max(map(len, table.values()))
+    rows = [f"{name:<{name_width}}   {value:>{value_width}}" for name, value in table.items()]
     rows.append("")
     rows.append("busiest subscriptions:")
     rows.extend(f"  {busy.matches:>7,}  {busy.id}  {shorten(busy.filter, 80)}" for busy in report.busiest[:5])
     refused = sum(each.rows for each in report.rejected)
     rows.append(f"refused rows: {refused:,}")
-    rows.append(f"pipeline: {outcome.file}")
+    rows.append(f"pipeline: {outcome.pipeline.file}")
     rows.append(f"report: {outcome.page}")
     return rows

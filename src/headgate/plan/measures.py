@@ -1,4 +1,4 @@
-"""What a plan is like: levels, latencies, utilization, mixed cost, and what it asks of each site.
+"""An order of views in which inputs come first, and what a plan is like: levels, latencies, what sites bear.
 
 A view that the source feeds is on level 1; another is one level behind the last of its inputs. Its latency is
 that of its rewriting itself behind the slowest input. Both of a plan are sums over its views (section 2.2).
@@ -11,13 +11,87 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import kernel
+from headgate.errors import PlanError
 from headgate.plan.model import SOURCE
-from headgate.plan.orders import chosen_inputs, plan_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.plan.model import Capacities, Costs, Plan, Rewritings
+
+
+def order_of(rewritings: Rewritings) -> NDArray[np.int32]:
+    """Order views such that everything any rewriting uses comes before it; refuses a graph with a cycle."""
+    bounds = rewritings.input_offsets[rewritings.offsets]
+    return _ordered(bounds[:-1], bounds[1:], rewritings.inputs, "the rewritability graph")
+
+
+def plan_order(plan: Plan, rewritings: Rewritings) -> NDArray[np.int32]:
+    """Order views such that inputs of chosen rewritings come before; refuses a plan with a cycle."""
+    begins, ends = chosen_inputs(plan, rewritings)
+    return _ordered(begins, ends, rewritings.inputs, "the plan")
+
+
+def chosen_inputs(plan: Plan, rewritings: Rewritings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Tell where among `inputs` those of each view begin and end; none if the source feeds it."""
+    fed = plan.chosen >= 0
+    begins = np.where(fed, rewritings.input_offsets[np.where(fed, plan.chosen, 0)], 0)
+    ends = np.where(fed, rewritings.input_offsets[np.where(fed, plan.chosen + 1, 0)], 0)
+    return begins.astype(np.int64), ends.astype(np.int64)
+
+
+def _ordered(
+    begins: NDArray[np.int64], ends: NDArray[np.int64], inputs: NDArray[np.int32], what: str
+) -> NDArray[np.int32]:
+    order = np.empty(len(begins), dtype=np.int32)
+    entangled = _order(
+        np.ascontiguousarray(begins, dtype=np.int64),
+        np.ascontiguousarray(ends, dtype=np.int64),
+        np.ascontiguousarray(inputs, dtype=np.int32),
+        order,
+    )
+    if entangled >= 0:
+        raise PlanError(
+            f"{what} has a cycle through view {entangled}: a view may not feed itself, by any way"
+        )
+    return order
+
+
+@kernel
+def _order(
+    begins: NDArray[np.int64], ends: NDArray[np.int64], inputs: NDArray[np.int32], order: NDArray[np.int32]
+) -> int:
+    """Walk to the inputs first; a view enters the order behind them. Returns -1, or a view on a cycle."""
+    views = len(begins)
+    seen = np.zeros(views, dtype=np.int8)  # 0 not yet, 1 on the stack, 2 in the order
+    stack = np.empty(views, dtype=np.int32)
+    at = np.empty(views, dtype=np.int64)  # how far the inputs of the view on that place of the stack are done
+    done = 0
+    for root in range(views):
+        if seen[root] != 0:
+            continue
+        depth = 0
+        stack[0] = root
+        at[0] = begins[root]
+        seen[root] = 1
+        while depth >= 0:
+            view = stack[depth]
+            if at[depth] < ends[view]:
+                below = inputs[at[depth]]
+                at[depth] += 1
+                if seen[below] == 1:
+                    return int(below)
+                if seen[below] == 0:
+                    seen[below] = 1
+                    depth += 1
+                    stack[depth] = below
+                    at[depth] = begins[below]
+            else:
+                seen[view] = 2
+                order[done] = view
+                done += 1
+                depth -= 1
+    return -1
 
 
 class Loads(NamedTuple):
@@ -68,11 +142,6 @@ def utilization(plan: Plan, costs: Costs) -> float:
 def total_latency(plan: Plan, rewritings: Rewritings, costs: Costs) -> float:
     """Sum up the latencies of all views."""
     return float(latencies(plan, rewritings, costs).sum())
-
-
-def mixed_cost(plan: Plan, rewritings: Rewritings, costs: Costs, alpha: float, beta: float) -> float:
-    """Weigh utilization by alpha and latency by beta."""
-    return alpha * utilization(plan, costs) + beta * total_latency(plan, rewritings, costs)
 
 
 def measures(plan: Plan, rewritings: Rewritings, costs: Costs) -> Measures:
@@ -143,7 +212,7 @@ def _add_up(
     sums = np.empty(len(order), dtype=np.float64)
     for view in order:
         slowest = 0.0
-        for place in range(begins[view], ends[view]):
-            slowest = max(slowest, sums[inputs[place]])
+        for edge in range(begins[view], ends[view]):
+            slowest = max(slowest, sums[inputs[edge]])
         sums[view] = slowest + own[view]
     return sums

@@ -5,72 +5,55 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents
-from headgate.core.settings import Kind, setting
+from headgate.contents.settings import REFUSED, Documents
+from headgate.core.settings import Input, Output, Seconds, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Documents):
     """Plan how events travel: subscribers that feed each other."""
 
-    snapshot: str = setting(
+    snapshot: Input = setting(
         "the subscriptions, compiled in one piece, without a graph",
-        kind=INPUT,
         key="compile.snapshot",
         metavar="DIRECTORY",
     )
-    sample: str = setting("a table of events like those to come, or documents, to estimate sizes", kind=INPUT)
-    output: str = setting(
-        "a directory for the network",
-        kind=OUTPUT,
-        metavar="DIRECTORY",
-        more="An older one there is replaced.",
+    sample: Input = setting("a table of events like those to come, or documents, to estimate sizes")
+    output: Output = setting(
+        "a directory for the network", metavar="DIRECTORY", more="An older one there is replaced."
     )
-    rejected: str | None = setting(
-        "a table for rows of the sample that are not events", None, kind=OUTPUT, shown=REFUSED
+    rejected: Output | None = setting("a table for rows of the sample that are not events", shown=REFUSED)
+    page: Output | None = setting(
+        "draw it: a page (`.html`), or the picture alone (`.svg`, `.png`)", option="--report", metavar="FILE"
     )
-    page: str | None = setting(
-        "draw it: a page (`.html`), or the picture alone (`.svg`, `.png`)",
-        None,
-        kind=OUTPUT,
-        option="--report",
-        metavar="FILE",
-    )
-    sites: str | None = setting(
+    sites: Input | None = setting(
         "a table of sites, and their capacities: `id` of a subscription; `site`, `fan_out`, `bandwidth`, "
         "`cpu`, `weight` where they are its own",
-        None,
-        kind=INPUT,
         more="Without a row a subscription has a site of its own.",
     )
-    links: str | None = setting(
+    links: Input | None = setting(
         "a table of links between sites: `from`, `to`; `delay` in milliseconds and `speed` in bytes a "
         "millisecond where they are its own",
-        None,
-        kind=INPUT,
         more="The publisher is called `source`.",
     )
-    fan_out: float | None = setting(
-        "views that a site feeds at most", None, metavar="N", least=0, shown="no bound"
-    )
+    fan_out: float | None = setting("views that a site feeds at most", metavar="N", least=0, shown="no bound")
     bandwidth: float | None = setting(
-        "bytes that a site can send for an event", None, metavar="BYTES", least=0, shown="no bound"
+        "bytes that a site can send for an event", metavar="BYTES", least=0, shown="no bound"
     )
     cpu: float | None = setting(
-        "what a site can work for an event", None, metavar="WORK", least=0, shown="no bound"
+        "what a site can work for an event", metavar="WORK", least=0, shown="no bound"
     )
     source_fan_out: float | None = setting(
         "views that the publisher feeds at most",
-        None,
         metavar="N",
         least=0,
         shown="those that it must, and a fifth more",
     )
     source_bandwidth: float | None = setting(
-        "bytes that the publisher can send", None, metavar="BYTES", least=0, shown="no bound"
+        "bytes that the publisher can send", metavar="BYTES", least=0, shown="no bound"
     )
     source_cpu: float | None = setting(
-        "what the publisher can work", None, metavar="WORK", least=0, shown="no bound"
+        "what the publisher can work", metavar="WORK", least=0, shown="no bound"
     )
     rewritings: int = setting("ways to compute a view that are looked for", 30, metavar="K", least=1)
     alpha: float = setting("what utilization weighs when latency is lowered", 0.0, least=0)
@@ -80,17 +63,15 @@ class Plan(Documents):
     )
     swaps: bool = setting("move views aside to make room for others", True)
     to_source: bool = setting("move views to the publisher where latency falls and it may feed more", False)
-    time_limit: float = setting(
+    time_limit: Seconds = setting(
         "for the integer program",
         300.0,
-        kind=Kind.SECONDS,
         least=0,
         more="At the limit the best plan found is taken, and the command says so.",
     )
     gap: float = setting("how far from the optimum of utilization is good enough", 0.01, least=0)
     carries: str | None = setting(
         "records: what subscribers hold of an event that they get: all of it, or that they got it",
-        None,
         listed=("row", "key"),
         shown="`row`",
     )

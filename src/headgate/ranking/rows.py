@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.contents.live import Names
-from headgate.core.arguments import check_id
+from headgate.core.arguments import check_id, check_like
 from headgate.core.ids import Ids
 from headgate.errors import SubscriptionError
 
@@ -75,7 +75,7 @@ class Moments:
 class Admission(Protocol):
     """Tells of all rows at once which may be in an answer."""
 
-    def admitted(self, rows: Rows) -> NDArray[np.bool_]:
+    def admitted(self, rows: RowIds) -> NDArray[np.bool_]:
         """Tell of each row whether it may."""
 
 
@@ -87,10 +87,10 @@ _MANY = 256
 """From how many ids on Arrow is quicker."""
 
 
-class Rows:
+class RowIds:
     """Ids and their rows. A row belongs to one subscription for good; when it is removed, the row is gone.
 
-    >>> rows = Rows(Ids.of(["b", "d"]))
+    >>> rows = RowIds(Ids.of(["b", "d"]))
     >>> rows.add("c"), rows.remove("b"), rows.find("b"), len(rows), rows.order().tolist()
     (2, 0, -1, 2, [0.0, 1.0, 0.5])
     """
@@ -126,9 +126,9 @@ class Rows:
 
     def find(self, identity: Id) -> int:
         """Find the row of a subscription, -1 for none."""
-        place = self._place.get(identity)
-        if place is not None:
-            return place
+        row_ = self._place.get(identity)
+        if row_ is not None:
+            return row_
         row = self.base.find(identity)
         return -1 if row < 0 or self._gone[row] else row
 
@@ -143,9 +143,7 @@ class Rows:
         """Refuse an id that is here, or of another type than these, or that cannot be stored."""
         check_id(identity)
         known = self.base[0] if len(self.base) else (self.later[0] if self.later else identity)
-        if isinstance(known, int) is not isinstance(identity, int):
-            wanted = "whole numbers" if isinstance(known, int) else "text"
-            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+        check_like(identity, numbered=isinstance(known, int))
         if self.find(identity) >= 0:
             raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
 
@@ -177,8 +175,8 @@ class Rows:
         if len(rows) < _MANY:
             names, first = self._names, len(self.base)
             return [names[row] if row < first else self.later[row - first] for row in rows.tolist()]
-        found: Any = self.to_arrow(rows).to_pylist()
-        return list(found)
+        ids: Any = self.to_arrow(rows).to_pylist()
+        return list(ids)
 
     def to_arrow(self, rows: NDArray[np.integer[Any]]) -> pa.Array[Any]:
         """Return the ids of rows for Arrow."""
@@ -214,15 +212,45 @@ class Rows:
         places[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
         return places
 
-    def folded(self) -> tuple[Rows, NDArray[np.int64]]:
+    def folded(self) -> tuple[RowIds, NDArray[np.int64]]:
         """Return new rows for what is left, in the order of ids, and the rows that they had."""
         kept = np.flatnonzero(~self.gone)
         kept = kept[np.argsort(self.order()[kept], kind="stable")]
-        return Rows(Ids.from_arrow(self.to_arrow(kept))), kept
+        return RowIds(Ids.from_arrow(self.to_arrow(kept))), kept
 
 
-def admit(rows: Rows, found: NDArray[np.int64], admitted: Admitted) -> NDArray[np.bool_]:
+def admit(rows: RowIds, some: NDArray[np.int64], admitted: Admitted) -> NDArray[np.bool_]:
     """Tell of some rows whether they may be in an answer."""
     if callable(admitted):
-        return np.array([admitted(each) for each in rows.ids(found)], np.bool_)
-    return admitted.admitted(rows)[found]
+        return np.array([admitted(each) for each in rows.ids(some)], np.bool_)
+    return admitted.admitted(rows)[some]
+
+
+class RankedRows(NamedTuple):
+    """Rows and their values."""
+
+    rows: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def with_(self, other: RankedRows) -> RankedRows:
+        """Put others behind."""
+        return RankedRows(
+            np.concatenate([self.rows, other.rows]), np.concatenate([self.values, other.values])
+        )
+
+    def where(self, kept: NDArray[np.bool_]) -> RankedRows:
+        """Keep some."""
+        return RankedRows(self.rows[kept], self.values[kept])
+
+    def first(self, k: int, places: NDArray[np.integer[Any]]) -> RankedRows:
+        """Return the best k, equal ones by their places."""
+        order = np.lexsort((places, -self.values))[:k]
+        return RankedRows(self.rows[order], self.values[order])
+
+
+def best(ranked: RankedRows, k: int, rows: RowIds) -> RankedRows:
+    """Take the k highest values, the highest first; equal ones by id."""
+    if 0 < k < len(ranked.rows):
+        least = np.partition(ranked.values, len(ranked.values) - k)[len(ranked.values) - k]
+        ranked = ranked.where(ranked.values >= least)
+    return ranked.first(k, rows.places(ranked.rows))

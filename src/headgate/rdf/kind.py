@@ -13,7 +13,7 @@ from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import EventError, FilterError, PlanError, SubscriptionError, TaxonomyError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from headgate.contents.kind import DocumentEvents, FilterSettings
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
-    from headgate.rdf.compiling import RdfContents
     from headgate.rdf.index.bindings import Bindings
     from headgate.rdf.index.index import RdfRoom
     from headgate.rdf.language.model import Graph, Options, Pattern
@@ -58,31 +57,21 @@ class Rdf(Kind):
         _check_settings(wanted.taxonomy, wanted.options)
         return RdfRoom(wanted.taxonomy, _options(wanted))
 
-    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RdfContents:
-        """Return what compiles tables of patterns."""
-        del read_sample
-        from headgate.rdf.compiling import RdfContents
-        from headgate.rdf.language.model import Options
-        from headgate.rdf.taxonomy.taxonomy import Taxonomy
-
-        taxonomy = Taxonomy() if wanted.taxonomy is None else wanted.taxonomy
-        return RdfContents(taxonomy, _options(wanted) or Options())
-
     def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
         """Read documents: graphs of all that are none of feeds are parsed together."""
-        from headgate.rdf.events.documents import read_all
+        from headgate.rdf.events.reading import read_all
 
         return read_all(events)
 
     def pack(self, event: Event) -> bytes:
         """Write the graph of an event."""
-        from headgate.rdf.events.documents import pack
+        from headgate.rdf.events.reading import pack
 
         return pack(event.data)
 
     def unpack(self, packed: bytes) -> tuple[Graph, str]:
         """Return the graph of an event."""
-        from headgate.rdf.events.documents import unpack
+        from headgate.rdf.events.reading import unpack
 
         return unpack(packed), N_TRIPLES
 
@@ -103,7 +92,7 @@ class Rdf(Kind):
 
     def close(self) -> None:
         """End the processes that parse and evaluate."""
-        from headgate.rdf.events.documents import READER
+        from headgate.rdf.events.reading import READER
         from headgate.rdf.whole.evaluator import EVALUATOR
 
         READER.close()
@@ -111,18 +100,18 @@ class Rdf(Kind):
 
     def keys(self, data: Graph) -> Iterable[str]:
         """List the properties of a graph, and the classes that something is an instance of."""
-        from headgate.rdf.keys import graph_keys
+        from headgate.rdf.index.columns import graph_keys
 
         return graph_keys(data)
 
     def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
         from headgate.contents.columns import ColumnFilters
-        from headgate.rdf.compiling import RdfContents
-        from headgate.rdf.whole.explaining import ways_to
+        from headgate.rdf.explain.explain import ways_to
+        from headgate.rdf.index.index import RdfRoom
 
         assert isinstance(filed, ColumnFilters)
-        assert isinstance(contents, RdfContents)
+        assert isinstance(contents, RdfRoom)
         seen = [frozenset(self.keys(event.data)) for event in events]
         return ways_to(filed.columns, contents.listed, seen)
 
@@ -131,13 +120,6 @@ class Rdf(Kind):
         from headgate.rdf.explain.notes import bindings_shown
 
         return bindings_shown(index.bindings(event, identity, limit))
-
-    def given_nothing(self, limit: int) -> Results:
-        """Return that there are none."""
-        del limit
-        from headgate.rdf.explain.notes import bindings_shown
-
-        return bindings_shown(self.no_result())
 
     def no_result(self) -> Bindings:
         """Return that there are no bindings."""
@@ -194,14 +176,14 @@ def _view(text: str, dialect: str = SPARQL) -> Pattern:
     from headgate.rdf.language.model import Pattern
     from headgate.rdf.whole.query import parse_any
 
-    found = parse_any(text, dialect, tried=False)
-    if not isinstance(found, Pattern):
+    pattern = parse_any(text, dialect, tried=False)
+    if not isinstance(pattern, Pattern):
         raise FilterError(
             "a plan takes filters of triples and conditions, and this query says more: leave it out",
             text,
             None,
         )
-    return found
+    return pattern
 
 
 def _check_settings(taxonomy: object, options: object) -> None:

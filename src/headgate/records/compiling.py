@@ -7,31 +7,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
+from headgate.contents import columns
+from headgate.contents.columns import ColumnContents
 from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.interning import TextPool
 from headgate.core.schema import Type, read_schema
-from headgate.core.subscription import SQL
 from headgate.core.values import MARKS, PRESENT, Kind, dotted
 from headgate.errors import FilterError
 from headgate.records.computed import LOWER, shown, sources
 from headgate.records.expressions import types
-from headgate.records.index.index import RecordIndex
-from headgate.records.index.room import RecordRoom
+from headgate.records.index.index import RecordIndex, RecordRoom
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import HasWord, IsNull, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import expand_between, resolve_nulls
-from headgate.records.language.splitting import split
 from headgate.records.names import USUAL, plain_text
 from headgate.records.programs.binding import Binder, compile_filters, parse_text
-from headgate.records.programs.leaves import Facet, GlobLeaf, Quantifier
+from headgate.records.programs.leaves import FACETS_OF_KIND, Facet, GlobLeaf, Quantifier
 from headgate.records.programs.lowering import lower
 from headgate.records.programs.programs import Programs, concatenate, take
 
@@ -39,10 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from headgate.contents.protocol import Clause, Keys
-    from headgate.contents.scores import Scoring
+    from headgate.contents.columns import ColumnFilters
+    from headgate.contents.protocol import Keys
     from headgate.core.ids import Ids
     from headgate.core.schema import Schema
     from headgate.core.values import Path as Attribute
@@ -55,18 +51,7 @@ if TYPE_CHECKING:
 _STRING = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 # A variable, and all that its function says of it: up to the parenthesis that ends the call.
 _LAMBDA = rf"""(?:\w+|`[^`]*`)\s*->(?:{_STRING}|[^'"()]|\((?:{_STRING}|[^'"()])*\))*"""
-_STRINGS = {Facet.STRING, Facet.TEXT} | {facet for facet in Facet if facet.name.startswith("STRING_")}
-_SEEN = {
-    Kind.NULL: set(Facet),
-    Kind.BOOL: {Facet.BOOL, Facet.TEXT},
-    Kind.INT: {Facet.INT, Facet.TEXT},
-    Kind.FLOAT: {Facet.FLOAT},
-    Kind.DECIMAL: {Facet.DECIMAL, Facet.LONG_DECIMAL},
-    Kind.STRING: _STRINGS,
-    Kind.TIMESTAMP: {Facet.TIMESTAMP},
-    Kind.ARRAY: {Facet.ARRAY},
-    Kind.OBJECT: set(),
-}
+_SEEN = {**FACETS_OF_KIND, Kind.NULL: frozenset(Facet)}
 
 
 def check_types(expression: Expression, schema: Schema, text: str) -> None:
@@ -97,10 +82,10 @@ def check_types(expression: Expression, schema: Schema, text: str) -> None:
         path = predicate.attribute.path
         if path[0] == PRESENT:
             continue
-        found = schema.types[path]
+        kind = schema.types[path]
         for part in predicates(resolve_nulls(expand_between(predicate))):
-            if not _able(part, found):
-                reason = f"{dotted(path)} is {found}, so {plain_text(print_filter(part))} can never hold"
+            if not _able(part, kind):
+                reason = f"{dotted(path)} is {kind}, so {plain_text(print_filter(part))} can never hold"
                 raise FilterError(reason, text, _place(path, seen[path], text))
 
 
@@ -166,7 +151,9 @@ def _place(path: Attribute, count: int, text: str) -> int | None:
     names = (rf"(?:{re.escape(name)}|`{re.escape(name.replace('`', '``'))}`)" for name in parts)
     dotted_name = r"\s*\.\s*".join(names)
     pattern = rf"{_STRING}|{_LAMBDA}|(?<![\w.`])({dotted_name})(?![\w`]|\s*\.)"
-    places = [found.start(1) for found in re.finditer(pattern, text, re.IGNORECASE | re.DOTALL) if found[1]]
+    places = [
+        match_.start(1) for match_ in re.finditer(pattern, text, re.IGNORECASE | re.DOTALL) if match_[1]
+    ]
     return places[count - 1] if len(places) >= count else None
 
 
@@ -179,65 +166,42 @@ def _able(predicate: Predicate, found: Type) -> bool:
     for negated in (False, True):
         leaf = lower(predicate, negated=negated)
         if isinstance(leaf, GlobLeaf):
-            return bool(_SEEN[found.kind] & {Facet.TEXT})
+            return Facet.TEXT in _SEEN[found.kind]
         kind = found.kind
         if leaf.quantifier is not Quantifier.VALUE:
             if kind is not Kind.ARRAY:
                 return kind is Kind.NULL
             kind = found.element if found.element is not None else Kind.NULL
-        if any(facet is Facet.PRESENT or facet in _SEEN[kind] for facet, _ in leaf.sets):
+        if any(facet in _SEEN[kind] for facet, _ in leaf.sets):
             return True
     return False
 
 
-_MAGIC = int.from_bytes(b"headgate", "little")
-_KINDS: dict[str, type[np.generic]] = {
-    "token_start": np.int64,
-    "tokens": np.int32,
-    "leaf_kind": np.uint8,
-    "leaf_attribute": np.int32,
-    "leaf_on_null": np.uint8,
-    "range_start": np.int64,
-    "range_facet": np.uint8,
-    "range_low": np.int64,
-    "range_high": np.int64,
-    "glob_start": np.int64,
-    "glob_tokens": np.int16,
-}
 _PATHS = msgspec.json.Decoder(tuple[tuple[str, ...], ...])
 
 
 def to_bytes(programs: Programs) -> bytes:
-    """Write programs."""
-    parts = [np.asarray(getattr(programs, name), kind).tobytes() for name, kind in _KINDS.items()]
-    parts += [np.asarray(programs.texts.offsets, np.int64).tobytes(), programs.texts.data.tobytes()]
-    parts.append(msgspec.json.encode(programs.attributes))
-    head = np.array([_MAGIC, len(parts), *map(len, parts)], np.int64).tobytes()
-    return b"".join([head, *(part + bytes(-len(part) % 8) for part in parts)])
+    """Write programs, with the paths of attributes as one text."""
+    paths = TextPool.build([msgspec.json.encode(programs.attributes).decode()])
+    return columns.to_bytes([*programs[:-1], paths])
 
 
 def from_bytes(data: bytes | memoryview) -> Programs:
-    """Read programs; their arrays are views of the bytes.
+    """Read programs.
 
     >>> from headgate.records.programs.binding import compile_filters
     >>> from_bytes(to_bytes(compile_filters(["a = 'x' OR b.c"]).programs)).attributes
     (('a',), ('b', 'c'))
     """
-    count = len(_KINDS) + 3
-    head = np.frombuffer(data, np.int64, count + 2) if len(data) >= 8 * (count + 2) else np.zeros(2, np.int64)
-    padded = head[2:] + -head[2:] % 8
-    if head[0] != _MAGIC or head[1] != count or head.nbytes + padded.sum() != len(data):
-        raise ValueError("these bytes are not programs")
-    begins = (head.nbytes + np.cumsum(padded) - padded).tolist()
-    view = memoryview(data)
-    parts = [view[start : start + size] for start, size in zip(begins, head[2:].tolist(), strict=True)]
-    arrays = {
-        name: np.frombuffer(part, kind)
-        for (name, kind), part in zip(_KINDS.items(), parts[: len(_KINDS)], strict=True)
-    }
-    offsets, texts, paths = parts[len(_KINDS) :]
-    pool = TextPool(np.frombuffer(offsets, np.int64), np.frombuffer(texts, np.uint8))
-    return Programs(**arrays, texts=pool, attributes=_PATHS.decode(paths))
+    try:
+        return columns.from_bytes(data, _programs)
+    except msgspec.DecodeError:
+        raise ValueError("these bytes are not programs") from None
+
+
+def _programs(*parts: Any) -> Programs:
+    *arrays, paths = parts
+    return Programs._make([*arrays, _PATHS.decode(paths.text(0))])
 
 
 class RecordWriter:
@@ -263,54 +227,14 @@ class RecordWriter:
 
 
 @dataclass(frozen=True)
-class RecordWriters:
+class RecordWriters(RecordRoom):
     """What workers need for filters of records: the schema, as JSON, and what names mean."""
 
     schema: str | None = None
-    dialect: str = SQL
-    settings: NameSettings = USUAL
 
     def writer(self, *, checked: bool = True) -> RecordWriter:
         """Begin."""
         return RecordWriter(self.schema if checked else None, self.settings)
-
-    def clauses(self, text: str) -> tuple[Clause, ...]:
-        """Take a filter apart."""
-        return split(text, SQL, self.settings)
-
-    def scoring(self, text: str) -> Scoring:
-        """Parse a score that is an expression."""
-        from headgate.records.scoring import parse_score
-
-        return parse_score(text, self.settings)
-
-
-@dataclass(frozen=True)
-class RecordCompiledFilters:
-    """Programs by number, and a sample of events."""
-
-    programs: Programs
-    sample: Columns | None = None
-    settings: NameSettings = USUAL
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """List the attributes that filters name."""
-        return tuple(sorted({dotted(own) for path in self.programs.attributes for own in sources(path)}))
-
-    def take(self, order: NDArray[np.int64]) -> RecordCompiledFilters:
-        """Pick filters."""
-        return replace(self, programs=take(self.programs, order))
-
-    def with_filter(self, text: str) -> RecordCompiledFilters:
-        """Append a filter."""
-        return replace(self, programs=concatenate([self.programs, compile_filters([text]).programs]))
-
-    def index(self, ids: Ids, texts: TextPool) -> RecordIndex:
-        """Index them, in the order of their ids."""
-        return RecordIndex.from_programs(
-            ids, texts, self.programs, sample=self.sample, settings=self.settings
-        )
 
 
 @dataclass(frozen=True)
@@ -324,14 +248,18 @@ class RecordFinder:
         """Find the keys of filters as a writer has written them."""
         return [] if self.path is None else record_keys(from_bytes(payload), self.path)
 
-    def of_compiled(self, compiled_filters: RecordCompiledFilters) -> list[Keys]:
+    def of_compiled(self, compiled_filters: ColumnFilters) -> list[Keys]:
         """Find the keys of filters that were filed."""
-        return [] if self.path is None else record_keys(compiled_filters.programs, self.path)
+        return [] if self.path is None else record_keys(compiled_filters.columns, self.path)
 
 
 @dataclass(frozen=True)
-class RecordContents(RecordRoom):
+class RecordContents(ColumnContents, RecordRoom):
     """The room of records, with a schema and a sample of events if they are given."""
+
+    columns = staticmethod(_programs)
+    take = staticmethod(take)
+    concatenate = staticmethod(concatenate)
 
     schema: str | None = None
     sample: Columns | None = None
@@ -339,13 +267,19 @@ class RecordContents(RecordRoom):
     @property
     def writers(self) -> RecordWriters:
         """Return what workers need."""
-        return RecordWriters(self.schema, settings=self.settings)
+        return RecordWriters(self.settings, self.schema)
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[RecordCompiledFilters, NDArray[np.int64]]:
-        """Lay programs one behind another."""
-        programs = [from_bytes(part) for part in parts]
-        counts = np.array([each.filters for each in programs], np.int64)
-        return RecordCompiledFilters(concatenate(programs), self.sample, self.settings), counts
+    def compiled(self, texts: Sequence[str]) -> Programs:
+        """Compile filters in SQL."""
+        return compile_filters(texts).programs
+
+    def indexed(self, ids: Ids, texts: TextPool, columns: Programs) -> RecordIndex:
+        """Index programs, in the order of their ids."""
+        return RecordIndex.from_programs(ids, texts, columns, sample=self.sample, settings=self.settings)
+
+    def named(self, columns: Programs) -> tuple[str, ...]:
+        """List the attributes that filters name."""
+        return tuple(sorted({dotted(own) for path in columns.attributes for own in sources(path)}))
 
     def finder(self, path: Attribute | None) -> RecordFinder:
         """Return what finds the keys of filters."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import EVENT_TIME, WRITTEN_TIME
-from headgate.core.text.words import words
+from headgate.core.text.alphabets import words
 from headgate.core.values import PRESENT, dotted, mark_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LOWER = "LOWER"
 """The text in lower case, as `lower` of Spark has it."""
 WORDS = "WORDS"
-"""The words of the text, each once, as an array (`core/text/words.py`)."""
+"""The words of the text, each once, as an array (`core/text/alphabets.py`)."""
 EXPRESSION = "EXPRESSION"
 """What an expression gives, by its text."""
 FUNCTIONS = frozenset({LOWER, WORDS, EXPRESSION, PRESENT})

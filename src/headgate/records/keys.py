@@ -47,9 +47,9 @@ def record_keys(programs: Programs, path: Path) -> list[Keys]:
     >>> [keys and sorted(keys) for keys in found]
     [['=x'], None]
     """
-    found: list[Keys] = [None] * programs.filters
+    keys_of: list[Keys] = [None] * programs.filters
     if path not in programs.attributes:
-        return found
+        return keys_of
     here = np.flatnonzero(programs.leaf_attribute == programs.attributes.index(path))
     leaves = {leaf: _leaf_keys(programs, leaf) for leaf in here.tolist()}
     touched = np.isin(programs.tokens, here)
@@ -57,8 +57,8 @@ def record_keys(programs: Programs, path: Path) -> list[Keys]:
     for number in filters.tolist():
         begin, end = programs.token_start[number], programs.token_start[number + 1]
         keys = _evaluate(programs.tokens[begin:end].tolist(), leaves)
-        found[number] = None if keys is None or len(keys) > MOST else keys
-    return found
+        keys_of[number] = None if keys is None or len(keys) > MOST else keys
+    return keys_of
 
 
 def _leaf_keys(programs: Programs, leaf: int) -> Keys:
@@ -66,9 +66,9 @@ def _leaf_keys(programs: Programs, leaf: int) -> Keys:
     if programs.leaf_kind[leaf] != VALUE or programs.leaf_on_null[leaf]:
         return None
     keys: set[str] = set()
-    for place in range(int(programs.range_start[leaf]), int(programs.range_start[leaf + 1])):
-        facet = Facet(int(programs.range_facet[place]))
-        low, high = int(programs.range_low[place]), int(programs.range_high[place])
+    for row in range(int(programs.range_start[leaf]), int(programs.range_start[leaf + 1])):
+        facet = Facet(int(programs.range_facet[row]))
+        low, high = int(programs.range_low[row]), int(programs.range_high[row])
         if facet in _SEEN_BY_OTHERS:
             continue
         if facet in _NUMBERS and high - low < MOST:

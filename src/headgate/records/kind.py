@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
     from headgate.records.compiling import RecordContents
-    from headgate.records.index.index import RecordIndex
-    from headgate.records.index.room import RecordRoom
+    from headgate.records.index.index import RecordIndex, RecordRoom
     from headgate.records.names import NameSettings
 
 
@@ -41,13 +40,13 @@ class Records(Kind):
 
     def room(self, wanted: FilterSettings | None = None) -> type[RecordIndex] | RecordRoom:
         """Return what builds and opens indexes: a schema is for compiling only."""
-        from headgate.records.index.room import room_of
+        from headgate.records.index.index import room_of
 
         return room_of(_settings(wanted))
 
     def room_at(self, path: Path) -> type[RecordIndex] | RecordRoom:
         """Return what opens a snapshot, with the names that it was built with."""
-        from headgate.records.index.room import room_of
+        from headgate.records.index.index import room_of
 
         return room_of(self._settings_at(path))
 
@@ -57,17 +56,11 @@ class Records(Kind):
 
     @staticmethod
     def _settings_at(path: Path) -> NameSettings:
-        from headgate.contents.protocol import filters_in
-        from headgate.core.rooms import CLAUSES
-        from headgate.core.snapshot import is_snapshot, manifest_of
-        from headgate.core.versions.current import resolved
+        from headgate.contents.protocol import about_filters
         from headgate.records.index.live import MEANING
         from headgate.records.names import NameSettings
 
-        clauses = resolved(path) / CLAUSES
-        places = filters_in(clauses if is_snapshot(clauses) else path, RECORDS)
-        said = (manifest_of(each)["about"].get(MEANING) for each in places[:1])
-        return NameSettings.of(next(said, None))
+        return NameSettings.of(about_filters(path, RECORDS).get(MEANING))
 
     def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> RecordContents:
         """Return what compiles tables of filters."""
@@ -76,12 +69,8 @@ class Records(Kind):
         sample = None if wanted.sample is None else read_sample(wanted.sample)
         return RecordContents(_settings(wanted), wanted.schema, sample)
 
-    def attributes(self, snapshots: Sequence[Path]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
-        """List the attributes that verified filters name, and those that they compare."""
-        return self.looked_at([self.room().open(place, verify=False) for place in snapshots])
-
     def looked_at(self, indexes: Sequence[Any]) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
-        """List the same of filters that are indexed."""
+        """List what filters look at, and what of it they compare, if events are rows."""
         from headgate.records.computed import sources
         from headgate.records.events.encode import compared
 
@@ -97,11 +86,11 @@ class Records(Kind):
     def access(self, contents: Contents, filed: Any, events: Sequence[Event]) -> list[Access]:
         """Say by what events come to filters; a sample of events decides it, too."""
         del contents
-        from headgate.records.events.columns import GivenColumns
+        from headgate.records.events.columns import EventColumns
         from headgate.records.explain.access import find_access
 
-        columns = GivenColumns(events) if events else None
-        return find_access(filed.programs, columns)
+        columns = EventColumns(events) if events else None
+        return find_access(filed.columns, columns)
 
     def views(
         self,

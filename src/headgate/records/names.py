@@ -106,9 +106,9 @@ from missing
         >>> NameSettings().to_marked("a = 1"), NameSettings(names="exact").to_marked("A = 1")
         ('a = 1', '`\x01A` = 1')
         """
-        found = _MARK.search(sql)
-        if found is not None and found[0][1] not in (self.mark, PRESENT if self.told else ""):
-            raise FilterError("a name begins with a control character, which none may", sql, found.start())
+        mark = _MARK.search(sql)
+        if mark is not None and mark[0][1] not in (self.mark, PRESENT if self.told else ""):
+            raise FilterError("a name begins with a control character, which none may", sql, mark.start())
         if not self.mark and self.dots == PATH and not (self.told and _ASKS.search(sql)):
             return sql
         from headgate.records.language.parse import parse_filter
@@ -136,10 +136,10 @@ def plain_text(text: str) -> str:
     return _NAME.sub(_unmarked, text) if _MARK.search(text) else text
 
 
-def _unmarked(found: re.Match[str]) -> str:
+def _unmarked(match_: re.Match[str]) -> str:
     from headgate.records.language.printing import name_text
 
-    inner, mark, name = found.groups()
+    inner, mark, name = match_.groups()
     if inner is not None:
         return f"present({plain_text(inner)})"
     name = name.replace("``", "`")

@@ -63,13 +63,13 @@ def parse_score(text: str, settings: NameSettings = USUAL) -> Scoring:
                 steps.append(Step(node.name))
         elif isinstance(node, Value):
             literal = node.literal
-            found = float(literal.value) if literal.type in NUMBERS and literal.value is not None else None
-            if found is None or not np.isfinite(found):
+            number = float(literal.value) if literal.type in NUMBERS and literal.value is not None else None
+            if number is None or not np.isfinite(number):
                 raise FilterError(
                     f"a score is a number, and {print_node(node)} is none: give a number", text, None
                 )
             steps.append(Step(NUMBER, len(numbers)))
-            numbers.append(found)
+            numbers.append(number)
         else:
             steps.append(Step(TERM, terms.setdefault(print_node(node), len(terms))))
 
@@ -84,12 +84,12 @@ def print_score(scoring: Scoring) -> str:
     '(- (0.3e0 * price)) + (least(bid, 2.0e0))'
     """
     stack: list[str] = []
-    for what, place in scoring.form.steps:
+    for what, index in scoring.form.steps:
         if what == NUMBER:
-            number = repr(scoring.numbers[place])
+            number = repr(scoring.numbers[index])
             stack.append(number if "e" in number else f"{number}e0")
         elif what == TERM:
-            stack.append(scoring.form.terms[place])
+            stack.append(scoring.form.terms[index])
         elif what == NEGATE:
             stack.append(f"- {_operand(stack.pop())}")
         else:
@@ -119,13 +119,13 @@ class RecordTerms:
 
     def many(self, events: pa.RecordBatch | Sequence[Event]) -> Doubles:
         """Compute them for many events, one column each."""
-        found = np.full((len(self._expressions), len(events)), np.nan)
-        for line, each in zip(found, self._expressions, strict=True):
+        values = np.full((len(self._expressions), len(events)), np.nan)
+        for line, each in zip(values, self._expressions, strict=True):
             if isinstance(events, pa.RecordBatch):
                 _fill(line, each, events)
             else:
                 line[:] = [_number(each.of_attributes(_attributes(event, self._mark))) for event in events]
-        return found
+        return values
 
 
 def _attributes(event: Event, mark: str) -> Mapping[Path, object]:
@@ -150,5 +150,5 @@ def _fill(line: Doubles, expression: Expression, batch: pa.RecordBatch) -> None:
 
 def _number(value: object) -> float:
     """Return a value as a double; NaN for what is no number."""
-    found = double(value)
-    return np.nan if found is None else found
+    number = double(value)
+    return np.nan if number is None else number

@@ -101,13 +101,11 @@ def _spreads(axes: Axes, runs: Sequence[Delivered], spreads: Sequence[Spread]) -
     unit, text = (1.0, "seconds") if top >= 1 else (1e3, "milliseconds")
     told: set[bool] = set()
     for run, (mean, least, most) in zip(runs, spreads, strict=True):
-        place = names.index(run.name) + (0.17 if run.lowered else -0.17)
-        axes.plot([place, place], [unit * least, unit * most], color=SOFT, linewidth=1.2, zorder=3)
+        x = names.index(run.name) + (0.17 if run.lowered else -0.17)
+        axes.plot([x, x], [unit * least, unit * most], color=SOFT, linewidth=1.2, zorder=3)
         label = None if run.lowered in told else _when(run)
-        axes.bar(place, unit * mean, width=0.3, color=_colour(run), label=label)
-        axes.text(
-            place + 0.02, unit * mean, f"{unit * mean:.3g}", color=INK, fontsize=9, va="bottom", ha="left"
-        )
+        axes.bar(x, unit * mean, width=0.3, color=_colour(run), label=label)
+        axes.text(x + 0.02, unit * mean, f"{unit * mean:.3g}", color=INK, fontsize=9, va="bottom", ha="left")
         told.add(run.lowered)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.6, len(names) - 0.4)

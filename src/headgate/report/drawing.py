@@ -18,8 +18,10 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from headgate.report import words
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -62,8 +64,8 @@ STYLE: dict[Any, object] = {
 def adapt(svg: str, name: str, title: str) -> str:
     """Fit the drawing into the page: change its tags only, never the texts of users between them."""
 
-    def tag(found: re.Match[str]) -> str:
-        text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", found[0])
+    def tag(match_: re.Match[str]) -> str:
+        text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", match_[0])
         text = text.replace("'DejaVu Sans'", "system-ui, sans-serif")
         return _COLOURS.sub(lambda colour: f"var({_VARIABLES[colour[0]]}, {colour[0]})", text)
 
@@ -170,3 +172,33 @@ def bare(axes: Axes, *, keep_names: bool = False) -> None:
     axes.set_xticks([])
     if not keep_names:
         axes.set_yticks([])
+
+
+class Ranked(NamedTuple):
+    """A row of a list of bars: what is written above the bar."""
+
+    name: str
+    about: str
+    value: float
+
+
+def list_bars(axes: Axes, rows: Sequence[Ranked]) -> None:
+    """Draw a bar for each row, the longest first, with its name and what it is above it."""
+    right = max(each.value for each in rows)
+    for row, each in enumerate(rows):
+        axes.barh(row + 0.2, each.value, height=0.3, color=MAIN)
+        name = words.shorten(each.name, 28)
+        text = f"{name} · {words.shorten(each.about, (48 if is_narrow(axes) else 110) - len(name))}"
+        # A line of wide letters is cut at the edge; the layout must not make room for it.
+        axes.text(0, row - 0.02, text, va="bottom", fontsize=9.5, clip_on=True, in_layout=False)
+        axes.text(each.value + right * 0.01, row + 0.2, words.count(each.value), va="center", color=SOFT)
+    axes.set_ylim(len(rows) - 0.55, -0.45)
+    axes.set_xlim(0, right * (1.2 if is_narrow(axes) else 1.1))
+    bare(axes)
+
+
+def write_values(axes: Axes, places: Iterable[float], heights: Iterable[int]) -> None:
+    """Write above each bar how high it is, if it is."""
+    for x, height in zip(places, heights, strict=True):
+        if height:
+            axes.text(x, height, words.count(height), ha="center", va="bottom", color=SOFT, fontsize=9)

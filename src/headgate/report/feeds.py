@@ -50,10 +50,10 @@ def feeds_chart(
 def _scene(feeders: Sequence[Feeder], feeds: Sequence[tuple[int, int, int]]) -> Scene:
     used = sorted({feeder.level for feeder in feeders})
     parts = []
-    for place, feeder in enumerate(feeders):
-        state = State.SOURCE if place == 0 else State.STOPPED if feeder.fails else State.PLAIN
+    for number, feeder in enumerate(feeders):
+        state = State.SOURCE if number == 0 else State.STOPPED if feeder.fails else State.PLAIN
         name = words.shorten(f"✕ {feeder.name}" if feeder.fails else feeder.name, 24)
-        lines = [Line(name, 10.5, bold=place == 0)]
+        lines = [Line(name, 10.5, bold=number == 0)]
         lines += [Line(words.shorten(feeder.fails, 30), 8.5)] * bool(feeder.fails)
         parts.append(Part(used.index(feeder.level), 0, tuple(lines), state))
     several = len({count for *_, count in feeds}) > 1 and len(feeds) <= MOST_NODES
@@ -62,7 +62,7 @@ def _scene(feeders: Sequence[Feeder], feeds: Sequence[tuple[int, int, int]]) -> 
         for source, target, count in feeds
         if source != target
     ]
-    columns = [(place, place, f"level {level}") for place, level in enumerate(used) if level]
+    columns = [(number, number, f"level {level}") for number, level in enumerate(used) if level]
     return Scene(tuple(parts), tuple(ties), tuple(columns), (), grouped=False, keyed=False)
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from matplotlib.ticker import MaxNLocator
 
-from headgate.report import words
+from headgate.report import drawing, words
 from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, bare, is_narrow, sheet
 from headgate.report.feeds import Feeder, feeds_chart
-from headgate.report.pages import Tile, check_output, template, write_whole
+from headgate.report.pages import Tile, template, write_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -62,27 +61,24 @@ class RunningNetwork(NamedTuple):
 
 def charts(network: RunningNetwork) -> list[Chart]:
     """List the charts that say something."""
-    found = [who_feeds_whom(network), levels_chart(network)]
+    charts = [who_feeds_whom(network), levels_chart(network)]
     if any(site.behind for site in network.sites):
-        found.append(behind_chart(network))
+        charts.append(behind_chart(network))
     if network.ways:
-        found.append(ways_chart(network))
-    return found
+        charts.append(ways_chart(network))
+    return charts
 
 
 def who_feeds_whom(network: RunningNetwork) -> Chart:
     """Draw each site in the column of the mean level of its views, and lines to those that it feeds."""
-    place = {site.name: number for number, site in enumerate(network.sites)}
-    feeders = [
-        Feeder(site.name, max(1, round(_mean(site.levels))) if number else 0, _fails(site))
-        for number, site in enumerate(network.sites)
-    ]
-    feeds = [(place[a], place[b], count) for a, b, count in network.feeds if a in place and b in place]
+    row_of = {site.name: number for number, site in enumerate(network.sites)}
+    feeders = []
+    for number, site in enumerate(network.sites):
+        mean = sum(site.levels) / len(site.levels) if site.levels else 1.0
+        fails = "" if site.state == "runs" else site.state
+        feeders.append(Feeder(site.name, max(1, round(mean)) if number else 0, fails))
+    feeds = [(row_of[a], row_of[b], count) for a, b, count in network.feeds if a in row_of and b in row_of]
     return feeds_chart("Who feeds whom", "site", feeders, feeds)
-
-
-def _fails(site: SiteRow) -> str:
-    return "" if site.state == "runs" else site.state
 
 
 def levels_chart(network: RunningNetwork) -> Chart:
@@ -91,8 +87,7 @@ def levels_chart(network: RunningNetwork) -> Chart:
 
     def draw(axes: Axes) -> None:
         axes.bar(list(counts), list(counts.values()), width=0.7, color=MAIN)
-        for level, count in counts.items():
-            axes.text(level, count, words.count(count), ha="center", va="bottom", color=SOFT, fontsize=9.5)
+        drawing.write_values(axes, counts.keys(), counts.values())
         axes.xaxis.set_major_locator(MaxNLocator(nbins=20, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(visible=False, axis="x")
@@ -108,13 +103,13 @@ def behind_chart(network: RunningNetwork) -> Chart:
     late = sorted((site for site in network.sites if site.behind), key=lambda site: -site.behind)[:SHOWN]
 
     def draw(axes: Axes) -> None:
-        for place, site in enumerate(late):
-            axes.barh(place, site.behind, height=0.5, color=ACCENT if site.state != "runs" else MAIN)
+        for row, site in enumerate(late):
+            axes.barh(row, site.behind, height=0.5, color=ACCENT if site.state != "runs" else MAIN)
             room = 24 if is_narrow(axes) else 60
             state = f": {words.shorten(site.state, room)}" if site.state != "runs" else ""
             text = f"{words.count(site.behind)} · {words.shorten(site.name, 24)}{state}"
             shift = 0.02 * late[0].behind
-            axes.text(site.behind + shift, place, text, va="center", fontsize=9.5, color=INK)
+            axes.text(site.behind + shift, row, text, va="center", fontsize=9.5, color=INK)
         axes.set_xlim(0, (3.4 if is_narrow(axes) else 2.2) * late[0].behind)
         axes.set_ylim(len(late) - 0.4, -0.6)
         bare(axes)
@@ -131,17 +126,17 @@ def ways_chart(network: RunningNetwork) -> Chart:
 
     def draw(axes: Axes) -> None:
         right = max(way.stops[-1][1] for way in slow) or 1.0
-        for place, way in enumerate(slow):
+        for row, way in enumerate(slow):
             times = [time for _, time in way.stops]
-            axes.plot(times, [place] * len(times), color=PALE, linewidth=2.5, zorder=1)
-            axes.scatter(times, [place] * len(times), s=34, color=MAIN, zorder=3, clip_on=False)
+            axes.plot(times, [row] * len(times), color=PALE, linewidth=2.5, zorder=1)
+            axes.scatter(times, [row] * len(times), s=34, color=MAIN, zorder=3, clip_on=False)
             for turn, (site, time) in enumerate(way.stops):
                 side = "left" if time < 0.02 * right else "center"
                 shift = -0.22 if turn % 2 else 0.46
                 name = words.shorten(site, 8 if is_narrow(axes) else 12)
-                axes.text(time, place + shift, name, ha=side, fontsize=8.5, color=SOFT)
+                axes.text(time, row + shift, name, ha=side, fontsize=8.5, color=SOFT)
             name = words.shorten(way.view, 12 if is_narrow(axes) else 24)
-            axes.text(times[-1] + 0.02 * right, place, name, va="center", fontsize=9.5)
+            axes.text(times[-1] + 0.02 * right, row, name, va="center", fontsize=9.5)
         axes.set_xlim(0, (1.4 if is_narrow(axes) else 1.25) * right)
         axes.set_ylim(len(slow) - 0.3, -0.7)
         axes.set_yticks([])
@@ -154,27 +149,21 @@ def ways_chart(network: RunningNetwork) -> Chart:
     return Chart("ways", "The way of one document", caption, 1.0 + 0.5 * len(slow), draw)
 
 
-def _mean(levels: Sequence[int]) -> float:
-    return sum(levels) / len(levels) if levels else 1.0
-
-
 def write_report(network: RunningNetwork, path: Path, *, title: str, command: str = "") -> None:
     """Write a report in the format of its file's name, whole or not at all."""
-    check_output(path)
-    found = charts(network)
-    if path.suffix == ".html":
-        page = template("network_page.html.j2").render(
+    drawn = charts(network)
+
+    def page() -> str:
+        return template("network_page.html.j2").render(
             title=title,
             sentence=sentence(network),
             tiles=_tiles(network),
-            pictures=found,
+            pictures=drawn,
             rows=network.sites,
             command=command,
         )
-        data = page.encode("utf-8", "replace")
-    else:
-        data = sheet(f"{title}: {sentence(network)}", found, path.suffix[1:])
-    write_whole(data, path)
+
+    write_as(path, page, lambda form: sheet(f"{title}: {sentence(network)}", drawn, form))
 
 
 def sentence(network: RunningNetwork) -> str:
@@ -194,7 +183,7 @@ def _tiles(network: RunningNetwork) -> list[Tile]:
     fed = sum(count for feeder, _, count in network.feeds if feeder == source)
     feeds = sum(count for *_, count in network.feeds)
     times = sorted(way.stops[-1][1] for way in network.ways)
-    found = [
+    tiles = [
         Tile(
             "levels",
             words.count(max(levels, default=0)),
@@ -213,11 +202,11 @@ def _tiles(network: RunningNetwork) -> list[Tile]:
         Tile("plan", words.count(network.epoch), "how often sites were told whom to feed"),
     ]
     if times:
-        found.append(
+        tiles.append(
             Tile(
                 "last document",
                 f"{times[-1]:,.1f} ms",
                 f"until the last view had it; {times[len(times) // 2]:,.1f} ms for half of them",
             )
         )
-    return found
+    return tiles

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.core.machine import put_file
 from headgate.errors import TableError
+from headgate.report import words
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from jinja2 import Environment, Template
 
 
 FORMATS = (".html", ".svg", ".png")
@@ -34,35 +35,40 @@ def check_output(path: Path) -> None:
         )
 
 
-@lru_cache(maxsize=8)
-def template(name: str) -> Template:
-    """Load a template of this room."""
+def templates_of(package: str, folder: str = "") -> Environment:
+    """Make what loads the templates of a package."""
     # Formats are asked for by commands that load nothing yet.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("headgate.report", ""),
+    return Environment(
+        loader=PackageLoader(package, folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+@lru_cache(maxsize=8)
+def template(name: str) -> Template:
+    """Load a template of this room."""
+    environment = templates_of("headgate.report")
+    environment.globals |= {each.__name__: each for each in (words.count, words.duration, words.share_of)}
     return environment.get_template(name)
+
+
+def write_as(path: Path, page: Callable[[], str], picture: Callable[[str], bytes]) -> None:
+    """Write a page, or the picture alone in the form that the file's name says."""
+    check_output(path)
+    if path.suffix == ".html":
+        write_whole(page().encode("utf-8", "replace"), path)
+    else:
+        write_whole(picture(path.suffix[1:]), path)
 
 
 def write_whole(data: bytes, path: Path) -> None:
     """Write a file; one that is there already is replaced at once or not at all."""
     try:
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            # mkstemp's mode is for its owner only; a report is like any other file.
-            Path(beside).chmod(0o644)
-            Path(beside).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(beside).unlink()
-            raise
+        put_file(path, data)
     except OSError as error:
         raise TableError(f"cannot write the report to {path}: {error.strerror or error}") from error

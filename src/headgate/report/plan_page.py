@@ -5,6 +5,7 @@ The charts: who feeds whom, levels, fan-out, busy sites, latency. Axes are linea
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,22 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from headgate.plan.measures import input_places, levels, loads, measures
 from headgate.plan.model import SOURCE
-from headgate.report import words
-from headgate.report.drawing import (
-    ACCENT,
-    INK,
-    MAIN,
-    PALE,
-    SOFT,
-    Chart,
-    bare,
-    is_narrow,
-    note,
-    sheet,
-    thousands,
-)
+from headgate.report import drawing, words
+from headgate.report.drawing import ACCENT, INK, MAIN, PALE, SOFT, Chart, is_narrow, note, sheet, thousands
 from headgate.report.feeds import Feeder, feeds_chart
-from headgate.report.pages import Tile, check_output, template, write_whole
+from headgate.report.pages import Tile, template, write_as
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,12 +36,12 @@ _STEPS = 3
 
 def charts(saved: SavedPlan) -> list[Chart]:
     """List the charts of a network, those that say something."""
-    found = [network_chart(saved), levels_chart(saved)]
+    charts = [network_chart(saved), levels_chart(saved)]
     if (saved.plan.chosen != SOURCE).any():
-        found += [fan_out_chart(saved), busiest_chart(saved)]
+        charts += [fan_out_chart(saved), busiest_chart(saved)]
     if len(saved.about.get("trace", ())) > 1:
-        found.append(latency_chart(saved))
-    return found
+        charts.append(latency_chart(saved))
+    return charts
 
 
 def network_chart(saved: SavedPlan) -> Chart:
@@ -121,7 +110,8 @@ def fan_out_chart(saved: SavedPlan) -> Chart:
         thousands(axes.yaxis)
         every = max(1, -(-len(counts) // (5 if is_narrow(axes) else 12)))
         at = list(range(0, len(counts), every))
-        axes.set_xticks([place + 0.5 for place in at], [_range(edges, place) for place in at])
+        texts = [words.range_of(low, high - 1) for low, high in pairwise(edges.tolist())]
+        axes.set_xticks([place + 0.5 for place in at], texts[::every])
         axes.grid(visible=False, axis="x")
         axes.set_xlabel("views that a view feeds")
         axes.set_ylabel("views")
@@ -146,21 +136,19 @@ def busiest_chart(saved: SavedPlan) -> Chart:
     order = order[load.fan_out[order] > 0]
     first = _first_views(saved)
 
+    rows = [
+        drawing.Ranked(
+            saved.sites.text(site), saved.filters.text(int(first[site])), float(load.fan_out[site])
+        )
+        for site in order.tolist()
+    ]
+
     def draw(axes: Axes) -> None:
-        right = float(load.fan_out[order[0]])
-        for place, site in enumerate(order.tolist()):
-            value, bound = float(load.fan_out[site]), float(saved.capacities.fan_out[site])
-            axes.barh(place + 0.2, value, height=0.3, color=MAIN)
-            if bound <= right * 1.05:
-                axes.plot([bound, bound], [place + 0.02, place + 0.38], color=ACCENT, linewidth=1.6)
-            name = words.shorten(saved.sites.text(int(site)), 28)
-            room = (46 if is_narrow(axes) else 110) - len(name)
-            text = f"{name} · {words.shorten(saved.filters.text(int(first[site])), room)}"
-            axes.text(0, place - 0.02, text, va="bottom", fontsize=9.5, clip_on=True, in_layout=False)
-            axes.text(value + right * 0.01, place + 0.2, words.count(value), va="center", color=SOFT)
-        axes.set_ylim(len(order) - 0.55, -0.45)
-        axes.set_xlim(0, right * (1.2 if is_narrow(axes) else 1.1))
-        bare(axes)
+        drawing.list_bars(axes, rows)
+        for row, site in enumerate(order.tolist()):
+            bound = float(saved.capacities.fan_out[site])
+            if bound <= rows[0].value * 1.05:
+                axes.plot([bound, bound], [row + 0.02, row + 0.38], color=ACCENT, linewidth=1.6)
 
     caption = (
         "The sites that feed the most views, with the filter of their first view. A mark is how many it can "
@@ -211,17 +199,9 @@ def _first_views(saved: SavedPlan) -> NDArray[np.int64]:
 
 def _values(axes: Axes, places: NDArray[np.floating], heights: NDArray[np.int64], bars: int) -> None:
     """Write above each bar how high it is, unless there are too many to be read."""
-    if bars > (10 if is_narrow(axes) else 28):
-        return
-    for place, height in zip(places.tolist(), heights.tolist(), strict=True):
-        if height:
-            axes.text(place, height, words.count(height), ha="center", va="bottom", color=SOFT, fontsize=9)
-    axes.margins(y=0.12)
-
-
-def _range(edges: NDArray[np.int64], place: int) -> str:
-    low, high = int(edges[place]), int(edges[place + 1]) - 1
-    return f"{low:,}" if low == high else f"{low:,}\N{EN DASH}{high:,}"
+    if bars <= (10 if is_narrow(axes) else 28):
+        drawing.write_values(axes, places.tolist(), heights.tolist())
+        axes.margins(y=0.12)
 
 
 def _links(saved: SavedPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -234,12 +214,11 @@ def _links(saved: SavedPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def write_report(saved: SavedPlan, path: Path, *, title: str, command: str = "") -> None:
     """Write a report in the format of its file's name, whole or not at all."""
-    check_output(path)
-    if path.suffix == ".html":
-        data = render(saved, title=title, command=command).encode("utf-8", "replace")
-    else:
-        data = sheet(f"{title}: {sentence(saved)}", charts(saved), path.suffix[1:])
-    write_whole(data, path)
+    write_as(
+        path,
+        lambda: render(saved, title=title, command=command),
+        lambda form: sheet(f"{title}: {sentence(saved)}", charts(saved), form),
+    )
 
 
 def render(saved: SavedPlan, *, title: str, command: str = "") -> str:

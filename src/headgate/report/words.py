@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
 
 def count(number: float) -> str:
     """Write a number with thousands separators, and a fraction only where it is small.
@@ -58,6 +60,28 @@ def shorten(text: str, length: int) -> str:
     cut = text[: length - 1]
     blank = cut.rfind(" ")
     return (cut if blank < length * 2 // 3 or text[length - 1] == " " else cut[:blank]) + "…"
+
+
+def range_of(low: int, high: int) -> str:
+    """Write a range of whole numbers.
+
+    >>> range_of(3, 3), len(range_of(1_000, 2_000))
+    ('3', 11)
+    """
+    return f"{low:,}" if low == high else f"{low:,}\N{EN DASH}{high:,}"
+
+
+def size(number: float) -> str:
+    """Write a number of bytes.
+
+    >>> size(812), size(12_345), size(3 << 30)
+    ('812 B', '12.1 KiB', '3.0 GiB')
+    """
+    for unit in _UNITS[:-1]:
+        if number < 1_024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1_024
+    return f"{number:.1f} {_UNITS[-1]}"
 
 
 def share_of(part: float, whole: float) -> str:

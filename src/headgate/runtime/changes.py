@@ -94,8 +94,8 @@ class FileChanges:
         fresh = sorted(names - done)
         if not fresh:
             return [], position
-        found = [change for name in fresh for change in self._read(self._folder / name)]
-        return found, json.dumps(sorted(names))
+        changes = [change for name in fresh for change in self._read(self._folder / name)]
+        return changes, json.dumps(sorted(names))
 
     def end(self) -> str:
         """Return the position after all that is there now."""
@@ -146,8 +146,8 @@ def _csv_rows(data: bytes, name: str) -> Iterator[Change]:
             yield Change(row.line, name, refusal=row.reason)
         else:
             # A filter may have quotes in the middle.
-            given = {name: value for name, value in zip(header, row.values, strict=True) if value != ""}
-            yield Change(json.dumps(given, ensure_ascii=False).encode(), name, text=True)
+            fields = {name: value for name, value in zip(header, row.values, strict=True) if value != ""}
+            yield Change(json.dumps(fields, ensure_ascii=False).encode(), name, text=True)
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | bytes]:
@@ -165,7 +165,7 @@ def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | bytes]:
 
 def _shown(row: pa.RecordBatch) -> bytes:
     """Write a row whose texts are not UTF-8."""
-    found = {}
+    values = {}
     for name, column in zip(row.schema.names, row.columns, strict=True):
         try:
             value = column[0].as_py()
@@ -174,8 +174,8 @@ def _shown(row: pa.RecordBatch) -> bytes:
             # One that is inside others cannot be had by itself.
             value = column.cast(pa.binary())[0].as_py() if plain else b"\xff"
             value = value.decode(errors="backslashreplace")
-        found[name] = value
-    return json.dumps(found, ensure_ascii=False, default=str).encode()
+        values[name] = value
+    return json.dumps(values, ensure_ascii=False, default=str).encode()
 
 
 def of_the_file(error: OSError) -> bool:

@@ -10,27 +10,27 @@ among them: from then on every event meets that shard.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headgate.contents.portions import Sharing
+from headgate.contents.protocol import take_of
 from headgate.contents.registry import content_at
 from headgate.contents.results import with_results
-from headgate.contents.sharing import Sharing
-from headgate.core.event import SOURCE
-from headgate.core.id_types import fit_ids
-from headgate.core.ids import Ids
-from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, write_snapshot
+from headgate.core.arguments import check_like, did_you_mean
+from headgate.core.event import JSON, SOURCE, Event
+from headgate.core.ids import Ids, fit_id, fit_ids
+from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
+from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, shard_name, write_snapshot
 from headgate.core.versions.current import at_current
 from headgate.engine.answers import read_events
 from headgate.engine.backend import in_slices
+from headgate.engine.engine import Engine
 from headgate.engine.statistics import Statistics
 from headgate.errors import GraphError, HeadgateError, SubscriptionError
-from headgate.graph.build import sharding
-from headgate.graph.build.sharding import shard_name
-from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.batch_queries import PAIRS, fitted, merged, refused_by_all
 from headgate.runtime.operations import (
     REPLACE,
     SUBSCRIBE,
@@ -42,29 +42,26 @@ from headgate.runtime.operations import (
     Unsubscribe,
     subscription_id,
 )
-from headgate.runtime.pieces import Piece
-from headgate.runtime.routes import Routes
+from headgate.runtime.pieces import PAIRS, Piece, fitted, merged, refused_by_all
 from headgate.runtime.rows import SCORE, WEIGHTS
 from headgate.runtime.sharding import Sharding
-from headgate.runtime.shards import have_numbers
+from headgate.runtime.shards import Routes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from headgate.contents.portions import Portion
+    from headgate.contents.protocol import Verdict
     from headgate.contents.results import Home
     from headgate.core.event import Id
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
-    from headgate.engine.backend import Backend
+    from headgate.engine.backend import Backend, Events
     from headgate.engine.counters import Sample
-    from headgate.runtime.batch_queries import Counting, Events
+    from headgate.engine.question import Top
     from headgate.runtime.operations import Change
-    from headgate.runtime.questions import Top
+    from headgate.runtime.pieces import Counting
 
     Column = pa.Array[Any]
 
@@ -74,30 +71,32 @@ _DOING = {
     SCORE: "give a score to",
     WEIGHTS: "give weights to",
 }
-SHARDED = (sharding.ROOM, *shard_snapshots.ROOMS)
+_FEW = 20_000
+"""Ids among which the likeliest is looked for: of a million it would take seconds."""
+SHARDED = (GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS)
 """The rooms of snapshots that are cut into shards."""
 
 
-class ShardEngines:
-    """Engines that answer and change as one."""
+class Runtime:
+    """Subscriptions in one shard or in many, which answer, change and are saved as one engine."""
 
     def __init__(
         self, pieces: Sequence[Piece], outer: Snapshot | None = None, routes: Routes | None = None
     ) -> None:
         self._pieces = list(pieces)
         self._outer = outer
-        self._routes = routes
+        self.routes = routes
+        """Which events meet which shards, as the snapshot says it; None if all meet all."""
         self._samples: dict[int, Sample] = {}
         self.met = 0
         """How often an event met a shard, since this was opened."""
-        some = any(len(piece.ids) for piece in pieces)
-        self.numbered = some and have_numbers([piece.ids for piece in pieces])
-        """Whether ids of the snapshot are whole numbers; if it has none, they are text."""
-        self.whole_ids: bool | None = self.numbered if some else None
+        self.whole_ids = next((piece.ids.numbered for piece in pieces if len(piece.ids)), None)
         """Whether ids are whole numbers; None if there was none yet."""
+        self.numbered = bool(self.whole_ids)
+        """Whether ids of the snapshot are whole numbers; if it has none, they are text."""
 
     @classmethod
-    def of(cls, *backends: Backend, whole_ids: bool | None = None) -> ShardEngines:
+    def of(cls, *backends: Backend, whole_ids: bool | None = None) -> Runtime:
         """Take over what was built; `whole_ids` is known of more than it may hold."""
         made = cls([Piece(each) for each in backends])
         if whole_ids is not None:
@@ -105,24 +104,24 @@ class ShardEngines:
         return made
 
     @classmethod
-    def open(cls, place: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> ShardEngines:
+    def open(cls, path: Path, *, only: Sequence[int] | None = None, verify: bool = True) -> Runtime:
         """Open a snapshot, in one piece or in shards; `only` some of them, to be asked and not changed."""
-        return at_current(place, lambda found: cls._open(found, only, verify=verify))
+        return at_current(path, lambda found: cls._open(found, only, verify=verify))
 
     @classmethod
-    def _open(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> ShardEngines:
-        if room_of(place) not in SHARDED:
-            return cls([Piece.open(place, verify=verify)])
-        return open_with_inside(place, lambda found: cls._open_shards(found, only, verify=verify))
+    def _open(cls, path: Path, only: Sequence[int] | None, *, verify: bool) -> Runtime:
+        if room_of(path) not in SHARDED:
+            return cls([Piece.open(path, verify=verify)])
+        return open_with_inside(path, lambda found: cls._open_shards(found, only, verify=verify))
 
     @classmethod
-    def _open_shards(cls, place: Path, only: Sequence[int] | None, *, verify: bool) -> ShardEngines:
-        outer = open_snapshot(place, room_of(place), verify=verify)
-        routes = Routes.read(place, outer.room, content_at(place))
+    def _open_shards(cls, path: Path, only: Sequence[int] | None, *, verify: bool) -> Runtime:
+        outer = open_snapshot(path, room_of(path), verify=verify)
+        routes = Routes.read(path, outer.room, content_at(path))
         count = outer.counts["shards"]
         engines = [
             Piece.open(
-                place / shard_name(number),
+                path / shard_name(number),
                 None if routes is None else routes.route(number),
                 verify=verify,
             )
@@ -133,6 +132,11 @@ class ShardEngines:
     def __len__(self) -> int:
         """Count the subscriptions."""
         return sum(map(len, self._pieces))
+
+    @property
+    def backends(self) -> list[Backend]:
+        """List what stands behind each shard."""
+        return [piece.backend for piece in self._pieces]
 
     @property
     def _graphs(self) -> list[Piece]:
@@ -153,14 +157,14 @@ class ShardEngines:
     def refusals(self, sources: Column) -> list[str | None]:
         """Say why sources of events are refused, as they were given; None where one is a node here."""
         batch = pa.RecordBatch.from_arrays([fit_ids(sources, numbered=self.numbered_nodes)], names=[SOURCE])
-        found = refused_by_all(batch, (piece.backend.graph.sources for piece in self._graphs))
+        reasons = refused_by_all(batch, (piece.backend.graph.sources for piece in self._graphs))
         if batch.column(0).null_count > sources.null_count:
-            for row, reason in enumerate(found):
+            for row, reason in enumerate(reasons):
                 if reason is not None and sources[row].is_valid:
-                    found[row] = (
+                    reasons[row] = (
                         f"source {sources[row].as_py()!r} is not a node of the graph: give the id of one"
                     )
-        return found
+        return reasons
 
     def filter(self, identity: Id) -> str | None:
         """Return the filter of a subscription; None if it has none of its own."""
@@ -168,11 +172,16 @@ class ShardEngines:
 
     def statistics(self) -> Statistics:
         """Return counters for the subscriptions that are here."""
-        return Statistics(piece.ids for piece in self._pieces)
+        return Statistics(self.built)
 
     def statistics_of_part(self) -> Statistics:
         """Return counters for some of the events; which are measured goes on from those before."""
-        return Statistics((piece.ids for piece in self._pieces), self._samples)
+        return Statistics(self.built, self._samples)
+
+    @property
+    def built(self) -> list[Ids]:
+        """List the ids of the snapshot, by shard."""
+        return [piece.ids for piece in self._pieces]
 
     @property
     def ids(self) -> list[Ids]:
@@ -227,26 +236,74 @@ class ShardEngines:
         best: list[Portion] = []
         names = ids if counting is None or counting.names is None else counting.names.take(ids)
         for piece in self._pieces:
-            rows = piece.met(events, top)
+            with sharing:
+                rows = piece.met(events, top)
             self.met += len(rows)
             if not len(rows):
                 continue
-            given, own = (events, ids) if len(rows) == len(events) else (_taken(events, rows), ids.take(rows))
-            found = sharing.each(piece.backend.ask(given, own, top, PAIRS))
-            portions = (each.among(rows) for each in found)
+            met, own = (events, ids) if len(rows) == len(events) else (take_of(events, rows), ids.take(rows))
+            answers = sharing.each(piece.backend.ask(met, own, top, PAIRS))
+            portions = (each.among(rows) for each in answers)
             if top is not None and len(self._pieces) > 1:
                 best += portions
             elif counting is None:
                 yield from portions
             else:
                 yield from counting.statistics.counting(portions, names)
-                counting.statistics.measure(piece.backend, given)
+                counting.statistics.measure(piece.backend, met)
         if best:
             assert top is not None
             portion = merged(best, top, top.wanted(events))
             if counting is not None:
                 counting.statistics.add(portion, names)
             yield portion
+
+    # Explaining
+
+    def named(self, identity: Id) -> Id:
+        """Take the id of a subscription that is here; one that is a whole number may be given as text."""
+        try:
+            typed: Id = int(identity) if self.numbered else str(identity)
+        except ValueError:
+            raise SubscriptionError(
+                f"there is no subscription {identity!r} here: the ids of this snapshot are whole numbers"
+            ) from None
+        if typed not in self:
+            known = [str(each) for ids in self.built for each in ids] if len(self) <= _FEW else []
+            raise SubscriptionError(
+                f"there is no subscription {typed!r} here{did_you_mean(str(typed), known)}"
+            )
+        return typed
+
+    def engine_with(self, identity: Id) -> Engine:
+        """Return the shard that has a subscription, as an engine."""
+        return Engine(self._known(identity).backend)
+
+    def entered(self, event: Event) -> Event:
+        """Return an event as it is asked about: with a source of the type of nodes."""
+        if not self.graph:
+            return event
+        record = event.content_type == JSON and event.source is None
+        named = Event.from_row({"id": "", **event.data}) if record else event
+        identity = named.id if event.id == "" else event.id
+        if named.source is None:
+            return replace(event, id=identity)
+        fitted_source = fit_id(named.source, numbered=self.numbered_nodes)
+        return replace(event, id=identity, source=named.source if fitted_source is None else fitted_source)
+
+    def explain(self, event: Event, identity: Id) -> Verdict:
+        """Say why an event matches a subscription, or why not; with a graph, how it gets there."""
+        backend = self._known(identity).backend
+        if not self.graph:
+            return backend.explain(event, identity)
+        event = self.entered(event)
+        # A node that leads nowhere is on one shard only.
+        graphs = [piece.backend.graph for piece in self._graphs]
+        source = event.source
+        from_elsewhere = (
+            source is not None and source not in backend.graph and any(source in each for each in graphs)
+        )
+        return backend.graph.explain(event, identity, from_elsewhere=from_elsewhere)
 
     # Changing
 
@@ -268,9 +325,8 @@ class ShardEngines:
         if identity is None:
             self._change_graph(change)
             return op
-        if self.whole_ids is not None and isinstance(identity, int) is not self.whole_ids:
-            wanted = "whole numbers" if self.whole_ids else "text"
-            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+        if self.whole_ids is not None:
+            check_like(identity, numbered=self.whole_ids)
         if op == UPSERT:
             op = REPLACE if identity in self else SUBSCRIBE
         elif op == REPLACE:
@@ -326,7 +382,10 @@ class ShardEngines:
         """Tell whether a subscription may be in a piece, by its node."""
         if not piece.routed:
             return wanted.node is None
-        return (len(self._graphs) == 1 and wanted.node is not None) or piece.has_node(wanted.node)
+        if wanted.node is None or len(self._graphs) == 1:
+            return wanted.node is not None
+        # Nodes of a graph in shards never change: what it was numbered with knows them all.
+        return piece.backend.graph.base.find(wanted.node) >= 0
 
     def _place(self, wanted: Subscription) -> Piece:
         """Choose a shard for a new one: that all events meet, with the fewest, and that has its node."""
@@ -375,19 +434,13 @@ class ShardEngines:
 
     def _routes_now(self) -> Routes | None:
         """Sum up what leads to each shard."""
-        if self._routes is None:
+        if self.routes is None:
             return None
-        found = [piece.route for piece in self._pieces]
+        routes = [piece.route for piece in self._pieces]
         return Routes.of_shards(
-            self._routes.content,
-            self._routes.path,
+            self.routes.content,
+            self.routes.path,
             [*map(len, self._pieces)],
-            [route is None for route in found],
-            [[] if route is None else sorted(route.keys) for route in found],
+            [route is None for route in routes],
+            [[] if route is None else sorted(route.keys) for route in routes],
         )
-
-
-def _taken(events: Events, rows: NDArray[np.int64]) -> Events:
-    if isinstance(events, pa.RecordBatch):
-        return events.take(rows)
-    return [events[row] for row in rows.tolist()]

@@ -26,12 +26,10 @@ import pyarrow as pa
 
 from headgate.contents.registry import content_at, kind_at
 from headgate.core.machine import put_file
-from headgate.core.snapshot import manifest_of
-from headgate.core.versions.locating import located, title_of
-from headgate.core.versions.stores import is_stored
+from headgate.core.snapshot import digest_of, manifest_of
+from headgate.core.versions.stores import is_stored, located, title_of
 from headgate.errors import HeadgateError, SnapshotError, SubscriptionError, TableError
-from headgate.runtime.engines import ShardEngines
-from headgate.runtime.notes import RESTORE
+from headgate.runtime.engines import Runtime
 from headgate.runtime.operations import read_change, typed
 from headgate.runtime.parts import PartFolder, PartWriter
 from headgate.runtime.questions import check_snapshot
@@ -41,17 +39,16 @@ from headgate.runtime.snapshots import (
     Version,
     catch_up,
     default_dialect,
-    digest_of,
     read_head,
     segment,
     stamp_of,
 )
-from headgate.runtime.state import read_record, write_record
+from headgate.runtime.state import RESTORE, read_record, write_record
 
 if TYPE_CHECKING:
     from headgate.core.ids import Ids
+    from headgate.engine.question import Top
     from headgate.runtime.changes import Change, Changes
-    from headgate.runtime.questions import Top
     from headgate.runtime.state import State
 
 _REFUSED: dict[str, pa.DataType] = {
@@ -113,8 +110,8 @@ class Subscriptions:
         self._settings = settings
         self._state = state
         self._snapshots = Snapshots(state.snapshots)
-        given = settings.snapshot
-        self._given = given if is_stored(given) else str(Path(given).absolute())
+        snapshot = settings.snapshot
+        self._given = snapshot if is_stored(snapshot) else str(Path(snapshot).absolute())
         self._stamp = stamp_of(self._given)
         self._looked = time.monotonic()
         self._warned = ""
@@ -172,17 +169,17 @@ class Subscriptions:
 
     def _contained(self, digest: str) -> str | None:
         """Return the position up to which a snapshot contains changes; None for the beginning."""
-        said = manifest_of(self._snapshots.place(digest)).get("changes")
-        if said is None:
+        noted = manifest_of(self._snapshots.place(digest)).get("changes")
+        if noted is None:
             begin: str | None = self._state.fixed(_BEGIN, None) if self._position is not None else None
             return begin
-        if self.changes is not None and said["source"] != self.changes.source:
+        if self.changes is not None and noted["source"] != self.changes.source:
             raise SnapshotError(
-                f"snapshot {title_of(self._given)} contains changes of {said['source']}, and this stream "
+                f"snapshot {title_of(self._given)} contains changes of {noted['source']}, and this stream "
                 f"takes them from {self.changes.source}: compile it with --changes and the place that the "
                 "stream has"
             )
-        return str(said["position"])
+        return str(noted["position"])
 
     def _adopted(self, digest: str) -> _Base:
         return _Base(digest, self.version, digest, time.time())
@@ -192,22 +189,22 @@ class Subscriptions:
         write_record(self._state.root / "base.json", {**base._asdict(), "position": self._position})
         return base
 
-    def _opened(self) -> ShardEngines:
-        place = self._snapshots.place(self._base.snapshot)
+    def _opened(self) -> Runtime:
+        path = self._snapshots.place(self._base.snapshot)
         try:
-            engines = ShardEngines.open(place)
+            engines = Runtime.open(path)
         except SnapshotError as error:
             engines = self._mended(error)
-        catch_up(engines, place, self._state.log, self._base.since, self.version)
+        catch_up(engines, path, self._state.log, self._base.since, self.version)
         return engines
 
-    def _mended(self, error: SnapshotError) -> ShardEngines:
+    def _mended(self, error: SnapshotError) -> Runtime:
         """Take the snapshot in use from where it came, if that is the same and sound."""
         wanted = self._base.snapshot
         if digest_of(located(self._given)) == wanted:
             self._snapshots.drop(wanted)
             self._snapshots.adopt(self._given)
-            return ShardEngines.open(self._snapshots.place(wanted))
+            return Runtime.open(self._snapshots.place(wanted))
         reason = str(error).removesuffix("; compile it again")
         raise SnapshotError(f"the state has a damaged snapshot ({reason}): {RESTORE}") from None
 
@@ -219,8 +216,8 @@ class Subscriptions:
     @property
     def mark(self) -> str:
         """Return what stands before names to the filters, see `core/values.py`."""
-        place = self._snapshots.place(self._base.snapshot)
-        return kind_at(place).mark_at(place)
+        path = self._snapshots.place(self._base.snapshot)
+        return kind_at(path).mark_at(path)
 
     @property
     def numbered(self) -> bool:
@@ -245,8 +242,8 @@ class Subscriptions:
 
     def at(self, snapshot: str, since: int, version: int) -> Version:
         """Describe a version to workers."""
-        place = str(self._snapshots.place(snapshot))
-        return Version(place, since, version, str(self._state.log), self._state.owner)
+        path = str(self._snapshots.place(snapshot))
+        return Version(path, since, version, str(self._state.log), self._state.owner)
 
     def pin(self) -> dict[str, Any]:
         """Take in what is new, and say what a batch that starts now uses."""
@@ -296,10 +293,10 @@ class Subscriptions:
 
     def _check_like(self, digest: str) -> None:
         """Refuse a snapshot whose matches would be of another kind."""
-        place = self._snapshots.place(digest)
-        if content_at(place) != self.content:
+        path = self._snapshots.place(digest)
+        if content_at(path) != self.content:
             raise SnapshotError(f"snapshot {title_of(self._given)} has filters of another kind of events")
-        if self._state.fixed("numbered", self.numbered) and not ShardEngines.open(place).numbered:
+        if self._state.fixed("numbered", self.numbered) and not Runtime.open(path).numbered:
             raise SnapshotError(
                 f"snapshot {title_of(self._given)} has text for ids, and matches so far have numbers"
             )
@@ -388,10 +385,10 @@ class Subscriptions:
 
     def _fold(self, base: _Base, version: int) -> None:
         try:
-            place = self._snapshots.place(base.snapshot)
+            path = self._snapshots.place(base.snapshot)
             # Pieces of its own: the others go on meanwhile.
-            engines = ShardEngines.open(place, verify=False)
-            catch_up(engines, place, self._state.log, base.since, version)
+            engines = Runtime.open(path, verify=False)
+            catch_up(engines, path, self._state.log, base.since, version)
             digest = self._snapshots.save(engines)
             with self._lock:
                 self._folded = base._replace(snapshot=digest, since=version)

@@ -13,7 +13,7 @@
     remove_edge    `source`, `target`                            there is one
     set_filter     `id` of a node, `filter`; none lets all pass  it is there
 
-A what-if and a stream read rows with `read_change`, and do them with `ShardEngines.apply`.
+A what-if and a stream read rows with `read_change`, and do them with `Runtime.apply`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate.core.event import ID
-from headgate.core.id_types import fit_id
+from headgate.core.ids import fit_id
 from headgate.errors import SubscriptionError
 from headgate.runtime.rows import (
     DIALECT,
@@ -156,53 +156,53 @@ def subscription_id(change: Change) -> Id | None:
 # Reading
 
 
-def read_change(given: Fields, dialect: str) -> Change:
+def read_change(row: Fields, dialect: str) -> Change:
     """Read a change from the fields of a row; filters that name no dialect have the given one.
 
     >>> read_change({"op": "score", "id": "s1", "score": 2}, "sql")
     SetScore(id='s1', score=2.0)
     """
-    op = operation_of(given)
+    op = operation_of(row)
     if op in {SUBSCRIBE, REPLACE, UPSERT}:
-        return Put(op, read_subscription(given, dialect))
+        return Put(op, read_subscription(row, dialect))
     if op == ADD_NODE:
-        return AddNode(read_node(given, dialect))
+        return AddNode(read_node(row, dialect))
     if op == ADD_EDGE:
-        return AddEdge(read_edge(given, dialect))
+        return AddEdge(read_edge(row, dialect))
     if op == REMOVE_EDGE:
-        edge = read_edge({name: given.get(name) for name in (SOURCE, TARGET)}, dialect)
+        edge = read_edge({name: row.get(name) for name in (SOURCE, TARGET)}, dialect)
         return RemoveEdge(edge.source, edge.target)
-    identity = read_id(given, ID)
+    identity = read_id(row, ID)
     if identity is None:
         raise SubscriptionError(NO_ID)
     if op == UNSUBSCRIBE:
         return Unsubscribe(identity)
     if op == SCORE:
-        if is_nothing(given.get(SCORE)):
+        if is_nothing(row.get(SCORE)):
             raise SubscriptionError(
                 f"subscription {identity!r} is given no score: give a number, or an expression"
             )
-        return SetScore(identity, read_score(given[SCORE]))
+        return SetScore(identity, read_score(row[SCORE]))
     if op == WEIGHTS:
-        return SetWeights(identity, read_weights(given.get(WEIGHTS)))
+        return SetWeights(identity, read_weights(row.get(WEIGHTS)))
     if op == REMOVE_NODE:
         return RemoveNode(identity)
-    spoken = read_text(given, DIALECT)
-    return SetFilter(identity, read_filter(given), dialect if spoken is None else spoken)
+    spoken = read_text(row, DIALECT)
+    return SetFilter(identity, read_filter(row), dialect if spoken is None else spoken)
 
 
-def operation_of(given: Fields) -> str:
+def operation_of(row: Fields) -> str:
     """Read what a row asks for; one that does not say it is an `upsert`."""
-    op = given.get(OP)
+    op = row.get(OP)
     if is_nothing(op):
         return UPSERT
     if op not in OPERATIONS:
         raise SubscriptionError(f"op is {op!r}: use one of {', '.join(map(repr, OPERATIONS))}, or none")
-    found: str = op
-    return found
+    operation: str = op
+    return operation
 
 
-def typed(given: Fields, *, numbered: bool | None, numbered_nodes: bool) -> dict[str, Any]:
+def typed(row: Fields, *, numbered: bool | None, numbered_nodes: bool) -> dict[str, Any]:
     """Give the ids of a row of CSV their type: there they are text, whatever they look like.
 
     `numbered` says what ids of subscriptions are, None if there are none yet.
@@ -210,12 +210,12 @@ def typed(given: Fields, *, numbered: bool | None, numbered_nodes: bool) -> dict
     >>> typed({"op": "subscribe", "id": "7", "node": "7"}, numbered=True, numbered_nodes=False)
     {'op': 'subscribe', 'id': 7, 'node': '7'}
     """
-    found = dict(given)
-    about_nodes = given.get(OP) in GRAPH_OPERATIONS
+    fields = dict(row)
+    about_nodes = row.get(OP) in GRAPH_OPERATIONS
     kinds = {ID: numbered_nodes if about_nodes else numbered, SUBSCRIPTION: numbered}
     for name, whole in (kinds | dict.fromkeys((NODE, SOURCE, TARGET), numbered_nodes)).items():
-        text = found.get(name)
+        text = fields.get(name)
         if isinstance(text, str) and whole is not None:
             fitted = fit_id(text, numbered=whole)
-            found[name] = text if fitted is None else fitted
-    return found
+            fields[name] = text if fitted is None else fitted
+    return fields

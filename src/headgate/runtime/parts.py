@@ -158,34 +158,34 @@ class PartFolder:
 
     def take_over(self, owner: str, *, fresh: bool) -> None:
         """Note whose files these are; refuses those of another: batches of both have the same numbers."""
-        found = _owner(self.path, owner)
-        if found not in {None, owner} or (found is None and fresh and any(self.path.glob("batch-*"))):
+        known = _owner(self.path, owner)
+        if known not in {None, owner} or (known is None and fresh and any(self.path.glob("batch-*"))):
             raise TableError(
                 f"{self.path} has files of another stream, or of an earlier state of this one, and new ones "
                 "would take their place: name another folder, or go on with that state"
             )
-        if found is None:
+        if known is None:
             put_file(self.path / STAGED / _OWNER, owner.encode())
 
     def prepare(self, batch: int) -> Path:
         """Make an empty place for the tasks of a batch, which no other attempt at it has had."""
         _sweep(self.path)
-        place = self.path / STAGED / f"{batch}-{uuid.uuid4().hex}"
-        with naming(place):
-            place.mkdir(parents=True)
-        return place
+        path = self.path / STAGED / f"{batch}-{uuid.uuid4().hex}"
+        with naming(path):
+            path.mkdir(parents=True)
+        return path
 
-    def ready(self, place: Path, files: Iterable[str]) -> Staged:
+    def ready(self, path: Path, files: Iterable[str]) -> Staged:
         """Note the files that tasks have written to a place; all is on the disk from here on."""
         try:
-            sizes = {name: (place / name).stat().st_size for name in files}
+            sizes = {name: (path / name).stat().st_size for name in files}
         except FileNotFoundError as error:
             raise TableError(
                 f"{error.filename} was written by a worker and is not there: let all machines see {self.path}"
             ) from None
-        for each in (place, place.parent) if sizes else ():
+        for each in (path, path.parent) if sizes else ():
             force(each)
-        return Staged(str(self.path), place.name, sizes)
+        return Staged(str(self.path), path.name, sizes)
 
     def sweep(self) -> None:
         """Remove all that is staged."""
@@ -197,28 +197,28 @@ _OWNER = "owner"
 
 def _owner(folder: Path, expected: str) -> str | None:
     """Return the state that a folder belongs to; refuses a torn note of it."""
-    place = folder / STAGED / _OWNER
+    path = folder / STAGED / _OWNER
     try:
-        found = place.read_text("utf-8", errors="replace")
+        text = path.read_text("utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if len(found) < len(expected):
+    if len(text) < len(expected):
         raise TableError(
-            f"{place} is damaged, and so nobody knows whose files are in {folder}: write {expected} into it "
+            f"{path} is damaged, and so nobody knows whose files are in {folder}: write {expected} into it "
             "if they are of this state, or name another folder"
         )
-    return found
+    return text
 
 
 def _sweep(folder: Path) -> None:
     """Remove what is staged of any batch: one is under way at a time, and what others left is no use."""
-    for place in (folder / STAGED).glob("[0-9]*"):
-        shutil.rmtree(place, ignore_errors=True)
+    for path in (folder / STAGED).glob("[0-9]*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
-def _has_columns(place: Path) -> bool:
+def _has_columns(path: Path) -> bool:
     try:
-        pq.read_schema(place)
+        pq.read_schema(path)
     except (OSError, pa.ArrowException):
         return False
     return True

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headgate.contents.registry import is_content
-from headgate.core.ranks import EXACT, MODES, RELAXED
+from headgate.core.ranks import EXACT
 from headgate.core.rooms import CLAUSES, FILTER_SHARDS, GRAPH, GRAPH_SHARDS, RANKING, RANKING_SHARDS
-from headgate.core.snapshot import is_snapshot, room_of
-from headgate.core.versions.current import called, resolved
-from headgate.core.versions.locating import located
-from headgate.engine.question import RANK, SCORE, Top
+from headgate.core.snapshot import is_snapshot, room_of, shard_places
+from headgate.core.versions.current import called
+from headgate.core.versions.stores import located
 from headgate.errors import SnapshotError, TableError
+
+if TYPE_CHECKING:
+    from headgate.engine.question import Top
 
 NOT_BY_EVENT = (
     "{} has shards that do not fit into one worker, and how many of all an event wants is not known to each: "
@@ -23,11 +26,11 @@ STAGED = "_staged"
 
 def check_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> None:
     """Refuse a snapshot that has a graph and shall not, or the reverse, or that has no ranks."""
-    place = located(snapshot).absolute()
-    room = room_of(place)
+    path = located(snapshot).absolute()
+    room = room_of(path)
     check_wish(snapshot, room, graph=graph)
     if top is not None:
-        check_ranks(place, room, top)
+        check_ranks(path, room, top)
 
 
 def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
@@ -45,65 +48,37 @@ def check_wish(snapshot: str, room: str, *, graph: bool | None) -> None:
         )
 
 
-def check_ranks(place: Path, room: str, top: Top) -> None:
+def check_ranks(path: Path, room: str, top: Top) -> None:
     """Refuse to rank where there is nothing to rank by."""
     top.check_way(routed=room in {GRAPH, GRAPH_SHARDS})
     if is_content(room) or room == FILTER_SHARDS:
         raise SnapshotError(
-            f"snapshot {called(place)} was compiled without ranks: compile its subscriptions with --ranked, "
+            f"snapshot {called(path)} was compiled without ranks: compile its subscriptions with --ranked, "
             "or with a column 'score' or 'weights'"
         )
     if top.mode == EXACT or room not in {GRAPH, GRAPH_SHARDS}:
         return
-    if not is_snapshot(graph_places(place)[0] / CLAUSES):
+    if not is_snapshot(shard_places(path)[0] / CLAUSES):
         raise SnapshotError(
-            f"snapshot {called(place)} ranks by score and path only: compile the graph with --ranked, or its "
+            f"snapshot {called(path)} ranks by score and path only: compile the graph with --ranked, or its "
             "subscriptions with a column 'weights'"
         )
 
 
-def graph_places(place: Path) -> list[Path]:
-    """List the directories of a graph's shards; a graph that is not cut is one."""
-    place = resolved(place)
-    if room_of(place) != GRAPH_SHARDS:
-        return [place]
-    from headgate.graph.build.sharding import shard_places
-
-    return shard_places(place)
-
-
 def check_snapshot(path: str, top: Top | None) -> None:
     """Refuse a snapshot that a stream cannot match against."""
-    place = located(path).absolute()
-    room = room_of(place)
+    directory = located(path).absolute()
+    room = room_of(directory)
     others = {GRAPH, RANKING, GRAPH_SHARDS, RANKING_SHARDS, FILTER_SHARDS}
     if not is_content(room) and room not in others:
         raise SnapshotError(
             f"snapshot {path} is a snapshot of {room!r}: give one of filters, of a ranking, or of a graph"
         )
     if top is not None:
-        check_ranks(place, room, top)
+        check_ranks(directory, room, top)
 
 
 def check_changes(path: str) -> None:
     """Refuse a place that is no folder."""
     if not Path(path).is_dir():
         raise TableError(f"{path} is not a folder: make it, and move files of changes into it")
-
-
-__all__ = [
-    "EXACT",
-    "MODES",
-    "NOT_BY_EVENT",
-    "RANK",
-    "RELAXED",
-    "SCORE",
-    "STAGED",
-    "Top",
-    "check_changes",
-    "check_ranks",
-    "check_snapshot",
-    "check_target",
-    "check_wish",
-    "graph_places",
-]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from headgate.core.arguments import likeliest
 from headgate.core.casts import to_double
 from headgate.core.event import ID, read_object
-from headgate.core.likeliest import likeliest
 from headgate.core.ranks import check_score
 from headgate.core.subscription import Subscription
 from headgate.core.text import csv_text
@@ -60,21 +60,21 @@ class Columns(NamedTuple):
     """Columns that must be filled, and what is said of a row without."""
     error: type[HeadgateError]
 
-    def read(self, given: Fields, found: dict[str, Any]) -> None:
+    def read(self, row: Fields, fields: dict[str, Any]) -> None:
         """Read a row column by column, and raise for the first that cannot be used; what was read stays."""
         for name in self.ids:
-            found[name] = read_id(given, name)
-        found[FILTER] = read_filter(given)
+            fields[name] = read_id(row, name)
+        fields[FILTER] = read_filter(row)
         for name in (DIALECT, *self.texts):
-            found[name] = read_text(given, name, self.error)
+            fields[name] = read_text(row, name, self.error)
         for name in self.numbers:
-            found[name] = read_number(given, name, self.error)
+            fields[name] = read_number(row, name, self.error)
 
-    def check(self, found: Fields, given: Fields) -> None:
+    def check(self, fields: Fields, row: Fields) -> None:
         """Refuse a row that lacks what it must have; `given` may have it by another name."""
         for name, complaint in self.required.items():
-            if found[name] is None:
-                meant = likeliest(name, set(given) - set(found))
+            if fields[name] is None:
+                meant = likeliest(name, set(row) - set(fields))
                 raise self.error(complaint if meant is None else f"{complaint} (is {meant!r} meant?)")
 
 
@@ -114,10 +114,10 @@ def read_line(value: bytes | str | None, broken: str | None = None) -> dict[str,
 
 def fields_of(row: Fields) -> dict[str, Any]:
     """Fold the names of a row."""
-    found = {fold(str(name)): value for name, value in row.items()}
-    if len(found) < len(row):
+    fields = {fold(str(name)): value for name, value in row.items()}
+    if len(fields) < len(row):
         raise SubscriptionError("two fields have names that differ in case only, which are the same")
-    return found
+    return fields
 
 
 def as_object(row: Fields) -> dict[str, Any]:
@@ -136,9 +136,7 @@ def as_object(row: Fields) -> dict[str, Any]:
 # From fields to what they are
 
 
-def read_subscription(
-    given: Fields, dialect: str, *, ranked: bool = True, graph: bool = True
-) -> Subscription:
+def read_subscription(row: Fields, dialect: str, *, ranked: bool = True, graph: bool = True) -> Subscription:
     """Read a subscription; one that names no dialect has the given one.
 
     What it is ranked by and where it hangs are columns like any other where there are no ranks or no graph,
@@ -147,46 +145,46 @@ def read_subscription(
     >>> read_subscription({"id": 7, "filter": "age > 30", "score": "2.5"}, "sql").score
     2.5
     """
-    found: dict[str, Any] = {}
-    SUBSCRIPTIONS.read(given, found)
-    SUBSCRIPTIONS.check(found, given)
+    fields: dict[str, Any] = {}
+    SUBSCRIPTIONS.read(row, fields)
+    SUBSCRIPTIONS.check(fields, row)
     return Subscription(
-        found[ID],
-        found[FILTER],
-        dialect if found[DIALECT] is None else found[DIALECT],
-        read_id(given, NODE) if graph else None,
-        read_score(given.get(SCORE)) if ranked or graph else 0.0,
-        read_weights(given.get(WEIGHTS)) if ranked else None,
+        fields[ID],
+        fields[FILTER],
+        dialect if fields[DIALECT] is None else fields[DIALECT],
+        read_id(row, NODE) if graph else None,
+        read_score(row.get(SCORE)) if ranked or graph else 0.0,
+        read_weights(row.get(WEIGHTS)) if ranked else None,
     )
 
 
-def read_node(given: Fields, dialect: str) -> Node:
+def read_node(row: Fields, dialect: str) -> Node:
     """Read a node.
 
     >>> read_node({"id": "net", "cost": 2}, "sql").cost
     2.0
     """
-    found: dict[str, Any] = {}
-    NODES.read(given, found)
-    NODES.check(found, given)
-    return Node(**_given(found, dialect))
+    fields: dict[str, Any] = {}
+    NODES.read(row, fields)
+    NODES.check(fields, row)
+    return Node(**_given(fields, dialect))
 
 
-def read_edge(given: Fields, dialect: str) -> Edge:
+def read_edge(row: Fields, dialect: str) -> Edge:
     """Read an edge.
 
     >>> read_edge({"source": "a", "target": "b"}, "sql").cost
     1.0
     """
-    found: dict[str, Any] = {}
-    EDGES.read(given, found)
-    EDGES.check(found, given)
-    return Edge(**_given(found, dialect))
+    fields: dict[str, Any] = {}
+    EDGES.read(row, fields)
+    EDGES.check(fields, row)
+    return Edge(**_given(fields, dialect))
 
 
-def _given(found: Fields, dialect: str) -> dict[str, Any]:
+def _given(fields: Fields, dialect: str) -> dict[str, Any]:
     """Leave out what is not given: the classes know what stands for it."""
-    return {DIALECT: dialect} | {name: value for name, value in found.items() if value is not None}
+    return {DIALECT: dialect} | {name: value for name, value in fields.items() if value is not None}
 
 
 class SiteRow(NamedTuple):
@@ -197,19 +195,19 @@ class SiteRow(NamedTuple):
     bounds: dict[str, float]
 
 
-def read_site(given: Fields) -> SiteRow:
+def read_site(row: Fields) -> SiteRow:
     """Read a row about a site.
 
     >>> read_site({"id": 7, "site": "hub", "cpu": "0.5", "fan_out": ""})
     SiteRow(id=7, site='hub', bounds={'cpu': 0.5})
     """
-    identity = read_id(given, ID)
+    identity = read_id(row, ID)
     if identity is None:
         raise TableError("the row has no id: name a subscription in the field 'id'")
-    site = given.get(SITE)
+    site = row.get(SITE)
     if isinstance(site, bool) or not isinstance(site, str | int | None):
         raise TableError(f"site is {site!r}: give its name, or leave it out")
-    bounds = {name: _read_bound(name, given[name]) for name in BOUNDS if not is_nothing(given.get(name))}
+    bounds = {name: _read_bound(name, row[name]) for name in BOUNDS if not is_nothing(row.get(name))}
     if math.isinf(bounds.get(WEIGHT, 1.0)):
         raise TableError("the weight of a site is infinite: give a number that is not, or leave it out")
     return SiteRow(identity, None if is_nothing(site) else str(site), bounds)
@@ -255,43 +253,43 @@ def read_text(row: Fields, name: str, error: type[HeadgateError] = SubscriptionE
 
 def read_number(row: Fields, name: str, error: type[HeadgateError] = SubscriptionError) -> float | None:
     """Read a number, if the row has it; CSV has it as text, and so has Parquet what is not finite."""
-    given = row.get(name)
-    if given is None:
+    value = row.get(name)
+    if value is None:
         return None
-    number = to_double(given) if isinstance(given, str) else given
+    number = to_double(value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise error(f"{name} {given!r} is not usable: give a number")
+        raise error(f"{name} {value!r} is not usable: give a number")
     try:
         return float(number)
     except OverflowError:
         raise error(f"{name} is a number that no double can hold: give a smaller one") from None
 
 
-def read_score(given: object) -> Score:
+def read_score(value: object) -> Score:
     """Read a score: a finite number, or an expression; none is 0.
 
     >>> read_score("2.5"), read_score(None), read_score("0.3 * price")
     (2.5, 0.0, '0.3 * price')
     """
-    if isinstance(given, str) and given.strip() and to_double(given) is None:
-        return given
-    score = read_number({SCORE: given}, SCORE)
+    if isinstance(value, str) and value.strip() and to_double(value) is None:
+        return value
+    score = read_number({SCORE: value}, SCORE)
     if score is None:
         return 0.0
     check_score(score, "the row")
     return score
 
 
-def read_weights(given: object) -> Weights | None:
+def read_weights(value: object) -> Weights | None:
     """Read weights; in CSV, and wherever that is easier to write, they are JSON in a text.
 
     >>> read_weights('{"age": 2}'), read_weights([1, 0.5])
     ({'age': 2}, [1, 0.5])
     """
-    read = given
-    if isinstance(given, str):
+    read = value
+    if isinstance(value, str):
         try:
-            read = msgspec.json.decode(given)
+            read = msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise SubscriptionError(f"weights are not JSON ({error}): {_HINT}") from None
     if read is None or isinstance(read, dict | list):

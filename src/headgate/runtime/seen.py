@@ -21,7 +21,7 @@ import numpy as np
 
 from headgate.core.machine import put_file
 from headgate.core.snapshot import HEADS
-from headgate.runtime.notes import damaged
+from headgate.runtime.state import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,9 +59,9 @@ def found_in(hashes: NDArray[np.uint64], files: Sequence[str], oldest: int) -> N
         table = _mapped(file, about.st_ino, about.st_mtime_ns)
         if not table.shape[1]:
             continue
-        place = np.searchsorted(table[0], hashes)
-        place[place == table.shape[1]] = 0
-        seen |= (table[0][place] == hashes) & (table[1][place] >= oldest)
+        column = np.searchsorted(table[0], hashes)
+        column[column == table.shape[1]] = 0
+        seen |= (table[0][column] == hashes) & (table[1][column] >= oldest)
     return seen
 
 
@@ -136,9 +136,9 @@ class SeenIds:
 
 
 def _place(path: Path) -> tuple[int, int, Path]:
-    found = _NAME.search(path.name)
-    assert found is not None, path
-    return int(found[1]), int(found[2]), path
+    match_ = _NAME.search(path.name)
+    assert match_ is not None, path
+    return int(match_[1]), int(match_[2]), path
 
 
 def _newest(table: NDArray[np.uint64]) -> int:
@@ -148,14 +148,14 @@ def _newest(table: NDArray[np.uint64]) -> int:
 def _load(path: Path, *, mapped: bool = False) -> NDArray[np.uint64]:
     try:
         with HEADS:
-            found: NDArray[np.uint64] = np.load(path, mmap_mode="r" if mapped else None)
+            table: NDArray[np.uint64] = np.load(path, mmap_mode="r" if mapped else None)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, EOFError, TypeError, SyntaxError):
         raise damaged(path, _ADVICE) from None
-    if found.ndim != 2 or found.shape[0] != 2 or found.dtype != np.uint64:
+    if table.ndim != 2 or table.shape[0] != 2 or table.dtype != np.uint64:
         raise damaged(path, _ADVICE)
-    return found
+    return table
 
 
 def _save(path: Path, table: NDArray[np.uint64]) -> None:

@@ -15,45 +15,31 @@ import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from headgate.contents.registry import kind_at
 from headgate.core.machine import force, force_all, naming
-from headgate.core.snapshot import MANIFEST, open_snapshot, room_of
+from headgate.core.snapshot import MANIFEST, digest_of
 from headgate.core.versions.current import CURRENT
-from headgate.core.versions.locating import located
-from headgate.core.versions.stores import Address, Store, is_stored
+from headgate.core.versions.stores import Address, Store, is_stored, located
 from headgate.errors import SnapshotError, TableError
-from headgate.runtime.batch_queries import sources_of
-from headgate.runtime.engines import ShardEngines
-from headgate.runtime.notes import RESTORE, damaged
+from headgate.runtime.engines import Runtime
 from headgate.runtime.operations import read_change
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pyarrow as pa
-
-    from headgate.core.event import Event
+from headgate.runtime.state import RESTORE, damaged
 
 _TRIES = 10
 Stamp = tuple[object, ...]
 
 
-def digest_of(place: Path) -> str:
-    """Return the checksum that tells a snapshot from others."""
-    return open_snapshot(place, room_of(place), verify=False).digest
-
-
-def stamp_of(given: str) -> Stamp | None:
+def stamp_of(address: str) -> Stamp | None:
     """Return what changes when a snapshot is replaced, and costs little to ask for."""
-    if is_stored(given):
-        return tuple(Store(Address.of(given)).current())
-    place = Path(given)
+    if is_stored(address):
+        return tuple(Store(Address.of(address)).current())
+    path = Path(address)
     for name in (CURRENT, MANIFEST):
         with suppress(OSError):
-            found = (place / name).stat()
-            return found.st_ino, found.st_mtime_ns
+            about = (path / name).stat()
+            return about.st_ino, about.st_mtime_ns
     return None
 
 
@@ -69,33 +55,33 @@ class Snapshots:
         """Return where a snapshot lies."""
         return self._folder / digest
 
-    def adopt(self, given: str) -> str:
+    def adopt(self, address: str) -> str:
         """Link a snapshot into the state, whole, though others may replace it meanwhile; verify it."""
         for _ in range(_TRIES):
-            place = located(given)
-            digest = digest_of(place)
+            path = located(address)
+            digest = digest_of(path)
             if self.place(digest).exists():
                 return digest
             beside = self._folder / f".{digest}.new"
             shutil.rmtree(beside, ignore_errors=True)
             try:
                 with naming(beside):
-                    shutil.copytree(place, beside, copy_function=_linked)
-                if digest_of(place) != digest:
+                    shutil.copytree(path, beside, copy_function=_linked)
+                if digest_of(path) != digest:
                     continue
-                ShardEngines.open(beside)
+                Runtime.open(beside)
                 force_all(beside)
             except OSError:
                 # It was replaced, or removed, while we went through it.
-                if digest_of(located(given)) == digest:
+                if digest_of(located(address)) == digest:
                     raise
                 continue
             beside.rename(self.place(digest))
             force(self._folder)
             return digest
-        raise SnapshotError(f"snapshot {given} is replaced again and again: wait until it is compiled")
+        raise SnapshotError(f"snapshot {address} is replaced again and again: wait until it is compiled")
 
-    def save(self, engines: ShardEngines) -> str:
+    def save(self, engines: Runtime) -> str:
         """Write live subscriptions as a snapshot of their own."""
         beside = self._folder / ".folded"
         engines.save(beside, source={"folded": "changes of a stream"})
@@ -114,9 +100,9 @@ class Snapshots:
 
     def forget(self, keep: set[str]) -> None:
         """Remove all but some; who has mapped one keeps its pages."""
-        for place in self._folder.iterdir():
-            if place.name not in keep and not place.name.startswith("."):
-                shutil.rmtree(place, ignore_errors=True)
+        for path in self._folder.iterdir():
+            if path.name not in keep and not path.name.startswith("."):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _linked(source: str, target: str) -> None:
@@ -142,49 +128,38 @@ class Version(NamedTuple):
     owner: str
     """The state that it is of: another one may have had the same place."""
 
+    @property
+    def place(self) -> str:
+        """Return what it is called in messages."""
+        return self.snapshot
 
-class VersionSources(NamedTuple):
-    """The nodes where events may enter a graph, at a version."""
+    def open(self) -> Runtime:
+        """Return the subscriptions: those of the last call, with what is new, if that will do."""
+        # Taken out: of one that did not catch up it is not known how far it came.
+        held = _held.pop(self.snapshot, None)
+        if held is None or held.at.version > self.version or held.at.lineage != self.lineage:
+            # At most one is kept. The driver has verified the snapshot.
+            _held.clear()
+            held = _Held(self._replace(version=self.since), Runtime.open(Path(self.snapshot), verify=False))
+        catch_up(held.engines, Path(self.snapshot), Path(self.log), held.at.version, self.version)
+        _held[self.snapshot] = _Held(self, held.engines)
+        return held.engines
 
-    version: Version
-
-    def refusals(self, given: pa.Array[Any]) -> list[str | None]:
-        """Say of sources as they were given why they are refused; None for those that are nodes."""
-        return engines_at(self.version).refusals(given)
-
-    def of_events(self, events: Sequence[Event]) -> list[str | None]:
-        """Say the same of events."""
-        return self.refusals(sources_of(events))
+    @property
+    def lineage(self) -> tuple[int, str]:
+        """Return what versions share of which one goes on from the other."""
+        return self.since, self.owner
 
 
 class _Held(NamedTuple):
     at: Version
-    engines: ShardEngines
+    engines: Runtime
 
 
 _held: dict[str, _Held] = {}
 
 
-def engines_at(wanted: Version) -> ShardEngines:
-    """Return the subscriptions at a version: those of the last call, with what is new, if that will do."""
-    # Taken out: of one that did not catch up it is not known how far it came.
-    held = _held.pop(wanted.snapshot, None)
-    if held is None or held.at.version > wanted.version or _lineage(held.at) != _lineage(wanted):
-        # At most one is kept. The driver has verified the snapshot.
-        _held.clear()
-        held = _Held(
-            wanted._replace(version=wanted.since), ShardEngines.open(Path(wanted.snapshot), verify=False)
-        )
-    catch_up(held.engines, Path(wanted.snapshot), Path(wanted.log), held.at.version, wanted.version)
-    _held[wanted.snapshot] = _Held(wanted, held.engines)
-    return held.engines
-
-
-def _lineage(at: Version) -> tuple[int, str]:
-    return at.since, at.owner
-
-
-def catch_up(engines: ShardEngines, snapshot: Path, log: Path, have: int, want: int) -> None:
+def catch_up(engines: Runtime, snapshot: Path, log: Path, have: int, want: int) -> None:
     """Apply the versions of a log after one, up to another."""
     dialect = default_dialect(snapshot)
     for version in range(have + 1, want + 1):
@@ -207,17 +182,17 @@ def read_head(log: Path, version: int) -> dict[str, Any]:
     return _segment_rows(segment(log, version))[0]
 
 
-def _segment_rows(place: Path) -> list[dict[str, Any]]:
+def _segment_rows(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = place.read_bytes().split(b"\n")
+        lines = path.read_bytes().split(b"\n")
         rows: list[dict[str, Any]] = [json.loads(line) for line in lines[:-1]]
         if not lines[-1] and rows[0]["changes"] == len(rows) - 1:
             return rows
     except FileNotFoundError:
-        raise TableError(f"{place} is missing: {RESTORE}") from None
+        raise TableError(f"{path} is missing: {RESTORE}") from None
     except (ValueError, LookupError, TypeError):
-        raise damaged(place) from None
-    raise damaged(place)
+        raise damaged(path) from None
+    raise damaged(path)
 
 
 def default_dialect(snapshot: Path) -> str:

@@ -20,6 +20,12 @@ A batch goes through three stages, each a record that replaces the one before at
 
 A process that dies leaves a batch in one of them. Spark gives the same batch again: one that is pinned is
 done again with what was pinned, one that is ready is only put in place, one that is committed is passed over.
+
+Spark's notes of which rows are which batch are read and checked: one that is torn or empty is refused.
+
+    offsets/N      batch N: a version, a line about it, and a line for each source: where the batch ends there
+    commits/N      batch N is done
+    sources/0/K    a version, and a line for each file that was found; K.compact has all until then
 """
 
 from __future__ import annotations
@@ -27,18 +33,109 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import re
 import threading
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from headgate.core.machine import put_file
 from headgate.errors import TableError
-from headgate.runtime.notes import RESTORE, check_notes, count_noted, damaged, files_noted, offset_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+RESTORE = "restore the state from a copy, or start with a new state and new outputs"
+_VERSION = re.compile(r"v[0-9]+\Z")
+_NONE = "-"
+"""What stands for the end of a source that has none."""
+
+
+def damaged(path: Path, advice: str = RESTORE) -> TableError:
+    """Say that a file of a state is damaged, and how."""
+    how = "is empty" if path.exists() and not path.stat().st_size else "is damaged"
+    return TableError(f"{path} {how}: {advice}")
+
+
+def read_note(path: Path, hints: tuple[str, ...] = ()) -> list[Any]:
+    """Read the lines of a note, without its version; with `hints`, those that hold one of them."""
+    try:
+        version, *lines = path.read_text("utf-8").removesuffix("\n").split("\n")
+        if hints:
+            lines = [line for line in lines if any(hint in line for hint in hints)]
+        notes = [None if line == _NONE else json.loads(line) for line in lines]
+    except ValueError:
+        raise damaged(path) from None
+    if not _VERSION.match(version):
+        raise damaged(path)
+    return notes
+
+
+def numbered(folder: Path) -> list[Path]:
+    """List the notes of a folder, the first first."""
+    return sorted(folder.glob("[0-9]*"), key=lambda each: int(each.stem))
+
+
+def last_number(folder: Path) -> int:
+    """Return the number of the last note, -1 if there is none."""
+    return max((int(each.stem) for each in folder.glob("[0-9]*")), default=-1)
+
+
+def offset_of(path: Path) -> int:
+    """Return the number of the last note of files that a batch has; -1 if there is no such batch."""
+    try:
+        lines = read_note(path)
+    except FileNotFoundError:
+        return -1
+    if len(lines) < 2 or not isinstance(lines[-1], dict) or "logOffset" not in lines[-1]:
+        raise damaged(path)
+    return int(lines[-1]["logOffset"])
+
+
+def files_noted(folder: Path, after: int, last: int) -> list[str]:
+    """List the files of the notes after one, up to another."""
+    # Others are not even read: now and then Spark writes all notes into one, with the number of the last.
+    hints = tuple(f'"batchId":{each}' for each in range(after + 1, last + 1))
+    paths: dict[str, None] = {}
+    for note in numbered(folder):
+        if hints and int(note.stem) > after:
+            paths |= {path: None for path, number in _entries(note, hints) if after < number <= last}
+    return list(paths)
+
+
+def paths_noted(folder: Path) -> set[str]:
+    """Name all files that were ever noted."""
+    return {path for note in numbered(folder) for path, _ in _entries(note)}
+
+
+def count_noted(folder: Path, last: int) -> int:
+    """Count the files of the notes up to one; all of them are read and checked."""
+    entries = {entry for note in numbered(folder) for entry in _entries(note)}
+    return sum(number <= last for _, number in entries)
+
+
+def _entries(note: Path, hints: tuple[str, ...] = ()) -> Iterator[tuple[str, int]]:
+    try:
+        for each in read_note(note, hints):
+            yield unquote(urlsplit(each["path"]).path), int(each["batchId"])
+    except (KeyError, TypeError):
+        raise damaged(note) from None
+
+
+def check_notes(root: Path) -> None:
+    """Refuse a checkpoint whose last batch cannot be read; nobody else may be writing to it."""
+    for folder in (root, *(root / each for each in ("offsets", "commits", "sources/0"))):
+        # What was being written when a process died or the disk was full: Spark refuses to begin beside it.
+        for left in (*folder.glob(".*.tmp"), *folder.glob(".*.tmp.crc"), *folder.glob(".*.new")):
+            left.unlink(missing_ok=True)
+    for name, least in (("offsets", 2), ("commits", 1)):
+        number = last_number(root / name)
+        if number >= 0 and len(read_note(root / name / str(number))) < least:
+            raise damaged(root / name / str(number))
+
 
 LAYOUT = 1
 PINNED, READY, COMMITTED = "pinned", "ready", "committed"
@@ -46,20 +143,20 @@ STAGE = "stage"
 Record = dict[str, Any]
 
 
-def write_record(place: Path, record: Record) -> None:
+def write_record(path: Path, record: Record) -> None:
     """Put a record in place at once, whole; it is on the disk before anything that rests on it is done."""
-    put_file(place, json.dumps(record, ensure_ascii=False).encode())
+    put_file(path, json.dumps(record, ensure_ascii=False).encode())
 
 
-def read_record(place: Path) -> Record | None:
+def read_record(path: Path) -> Record | None:
     """Read a record, if there is one."""
     try:
-        found: Record = json.loads(place.read_text("utf-8"))
+        record: Record = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
     except ValueError:
-        raise damaged(place) from None
-    return found
+        raise damaged(path) from None
+    return record
 
 
 class State:
@@ -158,8 +255,8 @@ class State:
     def under_way(self) -> Record | None:
         """Return the record of the batch that was begun and not committed, if there is one."""
         numbers = [int(file.stem) for file in self._batches.glob("[0-9]*.json")]
-        found = self.batch(max(numbers)) if numbers else None
-        return None if found is None or found[STAGE] == COMMITTED else found
+        record = self.batch(max(numbers)) if numbers else None
+        return None if record is None or record[STAGE] == COMMITTED else record
 
     def put(self, number: int, record: Record) -> Record:
         """Put a record in the place of the batch's last one."""
@@ -195,8 +292,8 @@ class State:
             notes, number = self.spark / "sources" / "0", int(newest["batch"])
             last = offset_of(self.spark / "offsets" / str(number))
             # One that is gone with the notes of its files is told when the batch is done again.
-            if last >= 0 and (found := count_noted(notes, last)) < newest["known"]:
+            if last >= 0 and (count := count_noted(notes, last)) < newest["known"]:
                 raise TableError(
-                    f"{notes} names {found} files of events, and batch {number} and those before it have "
+                    f"{notes} names {count} files of events, and batch {number} and those before it have "
                     f"{newest['known']}: {RESTORE}"
                 )

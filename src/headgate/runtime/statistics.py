@@ -1,7 +1,7 @@
 """A file of statistics of subscriptions, which jobs add to: Parquet, a row for each subscription.
 
 What is in it is the sum of all jobs. It is replaced as a whole, and locked meanwhile, so that jobs that end
-at the same time lose nothing. Columns are those of `headgate.engine.statistics_columns`.
+at the same time lose nothing. Columns are those of `headgate.engine.counters`.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def read_statistics(path: Path) -> Kept:
         table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError):
         raise TableError(_no_statistics(path)) from None
-    found = (table.schema.metadata or {}).get(_ABOUT)
-    if found is None:
+    noted = (table.schema.metadata or {}).get(_ABOUT)
+    if noted is None:
         raise TableError(_no_statistics(path))
-    about: dict[str, Any] = json.loads(found)
+    about: dict[str, Any] = json.loads(noted)
     if about["layout"] != LAYOUT:
         raise TableError(
             f"{path} has layout {about['layout']} of statistics, and this Headgate reads {LAYOUT}: name "
@@ -86,7 +86,7 @@ def add_statistics(
 
     With `to`, the sum is written there, and whoever moves it to its place keeps others away in `held`.
     """
-    from headgate.engine.statistics_columns import ID, merged
+    from headgate.engine.counters import ID, merged
 
     with ExitStack() as here:
         (held or here).enter_context(_locked(path))
@@ -114,14 +114,14 @@ def _kind(type_: pa.DataType) -> str:
 
 
 @contextmanager
-def _locked(place: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """Have the file for oneself: others wait."""
-    with place.with_name(f".{place.name}.lock").open("w") as file:
+    with path.with_name(f".{path.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def _write(place: Path, kept: Kept) -> None:
+def _write(path: Path, kept: Kept) -> None:
     """Put a file in place at once, whole."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -130,7 +130,7 @@ def _write(place: Path, kept: Kept) -> None:
     table = kept.table.replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
-    put_file(place, sink.getvalue().to_pybytes())
+    put_file(path, sink.getvalue().to_pybytes())
 
 
 # Looking
@@ -163,8 +163,8 @@ def listed(table: pa.Table, sort: str = "work", only: str | None = None) -> pa.T
     failed = compute.max_element_wise(
         compute.subtract(table["candidates"], matches), pa.scalar(0, pa.int64()), skip_nulls=False
     )
-    asked = compute.if_else(compute.greater(events, 0), events, pa.scalar(None, pa.int64()))
-    share = compute.divide(matches.cast(pa.float64()), asked.cast(pa.float64()))
+    counted = compute.if_else(compute.greater(events, 0), events, pa.scalar(None, pa.int64()))
+    share = compute.divide(matches.cast(pa.float64()), counted.cast(pa.float64()))
     table = table.append_column("failed", failed).append_column("share", share)
     wanted = {
         None: None,
@@ -187,7 +187,7 @@ def pack_statistics(table: pa.Table) -> bytes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from headgate.engine.statistics_columns import CANDIDATES, EXCEEDED, MATCHES
+    from headgate.engine.counters import CANDIDATES, EXCEEDED, MATCHES
 
     compute: Any = pc
     counted = [compute.fill_null(table[name], 0) for name in (MATCHES, CANDIDATES, EXCEEDED)]
@@ -210,8 +210,8 @@ def with_all(tables: list[pa.Table], ids: Iterable[Ids], events: int) -> pa.Tabl
     import numpy as np
     import pyarrow as pa
 
+    from headgate.engine.counters import CANDIDATES, WORK, merged
     from headgate.engine.statistics import Statistics
-    from headgate.engine.statistics_columns import CANDIDATES, WORK, merged
 
     every = Statistics(ids)
     every.count(events)

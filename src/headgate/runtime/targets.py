@@ -6,35 +6,31 @@ import resource
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from headgate.contents.registry import content_at, kind_at
-from headgate.core.rooms import CLAUSES, FILTERS, GRAPH, RANKING
-from headgate.core.snapshot import digest_of, is_snapshot, room_of
-from headgate.core.values import fold
-from headgate.core.versions.locating import Located, located, opened_at, title_of
-from headgate.engine.engine import Engine
+from headgate.contents.registry import kind_at
+from headgate.core.rooms import RANKING, RANKING_SHARDS
+from headgate.core.snapshot import digest_of, room_of, shard_places
+from headgate.core.values import fold, top_names
+from headgate.core.versions.stores import Located, located, opened_at, title_of
 from headgate.errors import MachineError, SnapshotError
-from headgate.graph.build import sharding
-from headgate.runtime import shards as shard_snapshots
-from headgate.runtime.batch_queries import refused_by_all, sources_of
-from headgate.runtime.engines import ShardEngines
-from headgate.runtime.questions import check_target, graph_places
-from headgate.runtime.routes import Routes
-from headgate.runtime.shards import have_numbers, ids_at, shard_places
+from headgate.runtime.engines import Runtime
+from headgate.runtime.pieces import refused_by_all, sources_of
+from headgate.runtime.questions import check_target
+from headgate.runtime.snapshots import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     import pyarrow as pa
 
     from headgate.core.event import Event
 
     Opened = TypeVar("Opened")
-    from headgate.core.ids import Ids
     from headgate.core.values import Path as Attribute
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
+    from headgate.runtime.shards import Routes
 
 
 def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Opened:
@@ -42,14 +38,14 @@ def opened_as(path: str, digest: str, opening: Callable[[Path], Opened]) -> Open
 
     It is looked at afterwards: what was mapped before another snapshot took the place stays as it was.
     """
-    place = located(path)
-    found = opening(place)
-    if digest_of(place) != digest:
+    directory = located(path)
+    result = opening(directory)
+    if digest_of(directory) != digest:
         raise SnapshotError(
             f"snapshot {title_of(path)} was replaced while it was being used: run the job again, with the "
             "new one"
         )
-    return found
+    return result
 
 
 _NO_MEMORY = ("Cannot allocate memory", "out of memory", "malloc of size")
@@ -65,7 +61,7 @@ class Openable(Protocol):
     def place(self) -> str:
         """Return what it is called in messages."""
 
-    def open(self) -> ShardEngines:
+    def open(self) -> Runtime:
         """Open it; the driver has verified it."""
 
     def __hash__(self) -> int: ...
@@ -78,20 +74,22 @@ class Group(NamedTuple):
     digest: str
     shards: tuple[int, ...] = (0,)
 
-    def open(self) -> ShardEngines:
+    def open(self) -> Runtime:
         """Open them; the pages are shared by all processes of a machine."""
         return opened_as(
-            self.place, self.digest, lambda place: ShardEngines.open(place, only=self.shards, verify=False)
+            self.place, self.digest, lambda place: Runtime.open(place, only=self.shards, verify=False)
         )
 
 
-_opened: dict[Openable, ShardEngines] = {}
+_opened: dict[Openable, Runtime] = {}
 _MOST = 2
 """Groups that stay open: Spark hands out one after the other, and two are compared."""
 
 
-def opened(group: Openable) -> ShardEngines:
-    """Open shards once in a process."""
+def opened(group: Openable) -> Runtime:
+    """Open shards once in a process; a version is brought up to date each time."""
+    if isinstance(group, Version):
+        return group.open()
     engines = _opened.pop(group, None)
     if engines is None:
         with in_memory(group.place):
@@ -99,7 +97,7 @@ def opened(group: Openable) -> ShardEngines:
     return _keep(group, engines)
 
 
-def _keep(group: Openable, engines: ShardEngines) -> ShardEngines:
+def _keep(group: Openable, engines: Runtime) -> Runtime:
     _opened[group] = engines
     while len(_opened) > _MOST:
         _opened.pop(next(iter(_opened)), None)
@@ -116,10 +114,10 @@ def in_memory(snapshot: str) -> Iterator[None]:
         limited = limit != resource.RLIM_INFINITY
         signs = (*_NO_MEMORY, *(_NO_LIBRARY if limited else ()))
         # One of ours was made of what the machine said.
-        said: BaseException = error
-        while isinstance(said, SnapshotError) and said.__context__ is not None:
-            said = said.__context__
-        if not isinstance(said, MemoryError) and not any(sign in str(said) for sign in signs):
+        cause: BaseException = error
+        while isinstance(cause, SnapshotError) and cause.__context__ is not None:
+            cause = cause.__context__
+        if not isinstance(cause, MemoryError) and not any(sign in str(cause) for sign in signs):
             raise
         most = f" of {limit >> 20:,} MB" if limited else ""
         raise MachineError(
@@ -133,25 +131,18 @@ class Sources(NamedTuple):
 
     groups: tuple[Openable, ...]
 
-    def refusals(self, given: pa.Array[Any]) -> list[str | None]:
+    def refusals(self, sources: pa.Array[Any]) -> list[str | None]:
         """Say of sources as they were given why they are refused; None for those that are nodes."""
-        return refused_by_all(given, (partial(_refusals, group) for group in self.groups))
+        return refused_by_all(sources, (partial(_refusals, group) for group in self.groups))
 
     def of_events(self, events: Sequence[Event]) -> list[str | None]:
         """Say the same of events."""
         return self.refusals(sources_of(events))
 
 
-def _refusals(group: Openable, given: pa.Array[Any]) -> list[str | None]:
+def _refusals(group: Openable, sources: pa.Array[Any]) -> list[str | None]:
     with in_memory(group.place):
-        return opened(group).refusals(given)
-
-
-class Shard(NamedTuple):
-    """A snapshot that workers open, and the checksum that tells it from another in its place."""
-
-    place: str
-    digest: str
+        return opened(group).refusals(sources)
 
 
 @dataclass(frozen=True)
@@ -162,8 +153,8 @@ class Target:
     digest: str
     content: str
     """The content room of its filters."""
-    shards: tuple[Shard, ...]
-    """One, unless it was cut into more; a subscription is in one of them."""
+    shards: tuple[Group, ...]
+    """Each by itself: one, unless it was cut into more; a subscription is in one of them."""
     attributes: tuple[Attribute, ...]
     """What filters of records look at, sorted."""
     compared: frozenset[Attribute]
@@ -184,9 +175,15 @@ class Target:
         """Return what people call it."""
         return title_of(self.place)
 
-    def ids(self) -> list[Ids]:
-        """List the ids of the subscriptions, by shard."""
-        return [ids_at(shard.place) for shard in self.shards]
+    @property
+    def columns(self) -> set[str]:
+        """Name the columns that filters look at, folded."""
+        return {name for path in self.attributes for name in top_names(path)}
+
+    @property
+    def whole(self) -> Group:
+        """Return all shards together."""
+        return Group(self.place, self.digest, tuple(range(len(self.shards))))
 
     def groups(self, memory: int) -> tuple[Group, ...]:
         """Put shards together that lie in one memory of so many bytes, or one by one if they are larger.
@@ -214,8 +211,8 @@ class Target:
         return Sources(every.groups(memory))
 
 
-def _size(place: Path) -> int:
-    return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = None) -> Target:
@@ -228,89 +225,33 @@ def open_target(snapshot: str, *, graph: bool | None = None, top: Top | None = N
     if top is None or top.column is None:
         return target
     # Workers are handed what filters look at, and this.
-    asked = tuple(map(fold, top.column.split(".")))
-    return replace(target, attributes=tuple(sorted({*target.attributes, asked})))
+    path = tuple(map(fold, top.column.split(".")))
+    return replace(target, attributes=tuple(sorted({*target.attributes, path})))
 
 
-def _open_target(found: Located) -> Target:
-    target, engine = _target_at(found.place)
-    if str(found.place) != found.name:
-        # Workers of other machines fetch it themselves.
-        here = str(found.place)
-        shards = [each._replace(place=found.name_of(each.place.removeprefix(here))) for each in target.shards]
-        target = replace(target, place=found.name, shards=tuple(shards))
-    if engine is not None:
-        # Whoever asks it here need not open it again.
-        _keep(Group(target.place, target.digest), ShardEngines.of(engine.backend))
-    return target
-
-
-def _target_at(place: Path) -> tuple[Target, Engine | None]:
-    """Verify a snapshot; the engine is that of one in one piece."""
-    room = room_of(place)
-    if room in {GRAPH, sharding.ROOM}:
-        target, engine = _open_graph(place, graph_places(place))
-    else:
-        ranked = room in {RANKING, shard_snapshots.RANKED}
-        target, engine = _open_filters(place, shard_places(place), ranked=ranked)
-    if room not in {sharding.ROOM, *shard_snapshots.ROOMS}:
-        return target, engine
-    return replace(target, routes=Routes.read(place, room, target.content)), None
-
-
-def _open_graph(whole: Path, places: list[Path]) -> tuple[Target, Engine]:
-    engine = Engine.open(places[0])
-    names = engine.graph.base.names
-    for place in places[1:]:
-        Engine.open(place)
-    # The manifest of a graph names that of its filters.
-    digests = [digest_of(place) for place in places]
-    target = Target(
-        str(whole),
-        digest_of(whole),
-        content_at(places[0]),
-        tuple(Shard(str(place), digest) for place, digest in zip(places, digests, strict=True)),
-        *_attributes(_filters(places)),
-        numbered=names.subscription_ids.numbered,
-        graph=True,
-        numbered_nodes=names.node_ids.numbered,
-        mark=kind_at(places[0]).mark_at(places[0]),
-    )
-    return target, engine
-
-
-def _open_filters(whole: Path, places: list[Path], *, ranked: bool) -> tuple[Target, Engine]:
-    """Verify filters without a graph, in one shard or several."""
-    engines = [Engine.open(place) for place in places]
+def _open_target(snapshot: Located) -> Target:
+    """Verify a snapshot, and keep it open: whoever asks it here need not open it again."""
+    path, here = snapshot.place, str(snapshot.place)
+    room, places = room_of(path), shard_places(path)
+    engines = Runtime.open(path)
+    backends = engines.backends
     kind = kind_at(places[0])
-    indexes = [each for engine in engines for each in engine.backend.contents]
-    looked_at = _attributes(_filters(places)) if ranked else _sorted(*kind.looked_at(indexes))
+    named, compared = kind.looked_at([each for backend in backends for each in backend.contents])
     target = Target(
-        str(whole),
-        digest_of(whole),
-        content_at(places[0]),
-        tuple(Shard(str(place), digest_of(place)) for place in places),
-        *looked_at,
-        numbered=have_numbers([engine.backend.built for engine in engines]),
-        graph=False,
-        ranked=ranked,
+        snapshot.name,
+        # The manifest of a graph names that of its filters.
+        digest_of(path),
+        kind.name,
+        # Workers of other machines fetch it themselves.
+        tuple(Group(snapshot.name_of(str(each).removeprefix(here)), digest_of(each)) for each in places),
+        tuple(sorted(named)),
+        frozenset(compared),
+        numbered=engines.numbered,
+        graph=engines.graph,
+        numbered_nodes=engines.graph and engines.numbered_nodes,
+        ranked=room in {RANKING, RANKING_SHARDS},
+        routes=engines.routes,
         mark=kind.mark_at(places[0]),
     )
-    return target, engines[0]
-
-
-def _filters(places: list[Path]) -> list[Path]:
-    """List the snapshots of filters inside others, and those of clauses if there are any."""
-    inside = [place / name for place in places for name in (FILTERS, Path(CLAUSES) / FILTERS)]
-    return [each for each in inside if is_snapshot(each)]
-
-
-def _attributes(filters: list[Path]) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
-    """List the attributes that filters name, and those that they compare, of snapshots that were verified."""
-    return _sorted(*(kind_at(filters[0]).attributes(filters) if filters else (set(), set())))
-
-
-def _sorted(
-    named: set[Attribute], compared: set[Attribute]
-) -> tuple[tuple[Attribute, ...], frozenset[Attribute]]:
-    return tuple(sorted(named)), frozenset(compared)
+    _keep(target.whole, engines)
+    return target

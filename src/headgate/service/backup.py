@@ -10,20 +10,23 @@ Snapshots of indexes are not copied: they are built again from the subscriptions
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.security.keys import FILE as SERVER_FILE
 from headgate.service.server import FORMAT, check_format
-from headgate.service.storage.block import unpack
-from headgate.service.storage.database import Database, telling
-from headgate.service.storage.schema import SERVER
+from headgate.service.storage.database import SERVER, TENANT, Database
+from headgate.service.storage.log import unpack
 from headgate.service.storage.store import FILE, Store, renew
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from headgate.service.storage.database import Layout
 
 
 class Checked(NamedTuple):
@@ -51,25 +54,20 @@ def back_up(data: Path, target: Path) -> list[str]:
         raise StorageError(f"{target} has files in it: give a new directory")
     target.mkdir(parents=True, exist_ok=True)
     if (data / SERVER_FILE).exists():
-        _copy(data / SERVER_FILE, target / SERVER_FILE, server=True)
+        _copy(data / SERVER_FILE, target / SERVER_FILE, SERVER)
     for name in names:
-        place = target / "tenants" / name
-        place.mkdir(parents=True)
-        _copy(data / "tenants" / name / FILE, place / FILE)
+        folder = target / "tenants" / name
+        folder.mkdir(parents=True)
+        _copy(data / "tenants" / name / FILE, folder / FILE)
     # Last: a copy without it is not whole.
     (target / "format").write_text(FORMAT, "utf-8")
     return names
 
 
-def _copy(source: Path, target: Path, *, server: bool = False) -> None:
-    database = Database(source, SERVER) if server else Database(source)
-    try:
+def _copy(source: Path, target: Path, layout: Layout = TENANT) -> None:
+    with closing(Database(source, layout)) as database:
         database.backup(target)
-    finally:
-        database.close()
     with target.open("rb") as file:
-        import os
-
         os.fsync(file.fileno())
 
 
@@ -85,30 +83,27 @@ def restore(copy: Path, data: Path) -> list[str]:
     shutil.copytree(copy, data, dirs_exist_ok=True)
     names = tenants_of(data)
     for name in names:
-        database = Database(data / "tenants" / name / FILE)
-        with telling(database.path), database.writer as writer:
-            renew(writer)
-        database.close()
+        with closing(Database(data / "tenants" / name / FILE)) as database:
+            renew(database)
     return names
 
 
 def check(data: Path) -> Iterator[Checked]:
     """Read all that is kept, tenant by tenant, and list what is damaged."""
     if (data / SERVER_FILE).exists():
-        server = Database(data / SERVER_FILE, SERVER)
-        damage = server.damage()
-        server.close()
+        with closing(Database(data / SERVER_FILE, SERVER)) as server:
+            damage = server.damage()
         if damage:
             yield Checked(SERVER_FILE, 0, 0, 0, 0, damage)
     for name in tenants_of(data):
         yield _check_tenant(name, data / "tenants" / name)
 
 
-def _check_tenant(name: str, place: Path) -> Checked:
+def _check_tenant(name: str, folder: Path) -> Checked:
     damage: list[str] = []
     events = matches = subscriptions = consumers = 0
     try:
-        store = Store(place)
+        store = Store(folder)
     except StorageError as error:
         return Checked(name, 0, 0, 0, 0, [str(error)])
     try:

@@ -24,6 +24,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from headgate.client.log import MARK, NOWHERE, ROW, is_json
 from headgate.core.event import JSON, Event, media_type, read_object
 from headgate.core.values import fold
 from headgate.errors import EventError
@@ -34,30 +35,14 @@ if TYPE_CHECKING:
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 NDJSON = "application/x-ndjson"
-ROW, MARK = "row", "headgate"
-NOWHERE = "/"
-"""The source of rows that have none: an envelope must have one."""
 SPECVERSION = "1.0"
-_KNOWN = frozenset(
-    (
-        "specversion",
-        "id",
-        "source",
-        "type",
-        "subject",
-        "time",
-        "datacontenttype",
-        "dataschema",
-        "data",
-        "data_base64",
-    )
-)
 _REQUIRED = ("id", "source", "type")
 _PLAIN = frozenset(("specversion", *_REQUIRED, "data"))
 """What most events have, and nothing that must be looked at beyond these."""
-_TEXT_TYPES = (str, str, str)
 _NAME = re.compile(r"[a-z0-9]+")
 _TEXTS = ("subject", "time", "datacontenttype", "dataschema")
+_KNOWN = frozenset((*_PLAIN, *_TEXTS, "data_base64"))
+"""The attributes of CloudEvents, and their data; all else are extensions."""
 _raws = msgspec.json.Decoder(list[msgspec.Raw])
 _objects = msgspec.json.Decoder(list[dict[str, Any]])
 _encode = msgspec.json.Encoder().encode
@@ -97,9 +82,9 @@ def read_sent(body: bytes, content_type: str, headers: Mapping[str, str]) -> lis
 def read_events(body: bytes, content_type: str, headers: Mapping[str, str]) -> list[Event]:
     """Read the events of a request of which no text is kept."""
     if content_type == BATCH:
-        found = _read_together(body)
-        if found is not None:
-            return found
+        events = _read_together(body)
+        if events is not None:
+            return events
     return [each.event for each in read_sent(body, content_type, headers)]
 
 
@@ -120,13 +105,13 @@ def read_batch(body: bytes) -> list[Sent]:
     events = _read_together(body)
     if events is not None:
         return list(map(Sent, events, map(bytes, raws)))
-    found = []
-    for place, raw in enumerate(raws):
+    sent = []
+    for position, raw in enumerate(raws):
         try:
-            found.append(read_envelope(bytes(raw)))
+            sent.append(read_envelope(bytes(raw)))
         except EventError as error:
-            raise EventError(f"event {place} of the batch: {error}") from None
-    return found
+            raise EventError(f"event {position} of the batch: {error}") from None
+    return sent
 
 
 def read_envelope(text: bytes) -> Sent:
@@ -142,21 +127,9 @@ def read_envelope(text: bytes) -> Sent:
 
 def event_of(fields: dict[str, Any]) -> Event:
     """Make the event of an envelope; refuses what is no CloudEvent."""
-    identity, source, kind = fields.get("id"), fields.get("source"), fields.get("type")
-    if (
-        _PLAIN.issuperset(fields)
-        and fields.get("specversion") == SPECVERSION
-        and (type(identity), type(source), type(kind)) == _TEXT_TYPES
-        and identity
-        and source
-        and kind
-    ):
-        data = fields.get("data")
-        record = {**data, **fields} if type(data) is dict else dict(fields)
-        return Event.record(identity, record, source)
     _check(fields)
     kind = fields.get("datacontenttype", JSON)
-    if kind == JSON or _is_json(kind):
+    if kind == JSON or is_json(kind):
         return _record(fields)
     return Event(fields["id"], _document(fields), _time(fields), fields["source"], kind)
 
@@ -169,8 +142,9 @@ def _check(fields: dict[str, Any]) -> None:
         value = fields.get(name)
         if not isinstance(value, str) or not value:
             raise EventError(f"{name} is {value!r}: a CloudEvent has {name!r}, as text that is not empty")
-    if fields.keys() - _KNOWN:
-        _check_extensions(fields)
+    if _PLAIN.issuperset(fields):
+        return
+    _check_extensions(fields)
     for name in _TEXTS:
         value = fields.get(name)
         if value is not None and (not isinstance(value, str) or not value):
@@ -246,11 +220,6 @@ def _time(fields: dict[str, Any]) -> Any:
     return read(fields["id"], fields.get("time"))
 
 
-def _is_json(kind: str) -> bool:
-    head = kind.partition(";")[0].strip().casefold()
-    return head == JSON or (head.endswith("+json") and media_type(head) is None)
-
-
 def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> Sent:
     """Read an event in binary mode; it is kept as an envelope."""
     fields: dict[str, Any] = {}
@@ -261,7 +230,7 @@ def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> S
         fields["datacontenttype"] = content_type
     kept: dict[str, Any] = dict(fields)
     if body:
-        if _is_json(fields.get("datacontenttype", JSON)):
+        if is_json(fields.get("datacontenttype", JSON)):
             kept["data"] = msgspec.Raw(body)
             fields["data"] = _json(body)
         else:
@@ -306,36 +275,30 @@ def sent_row(row: dict[str, Any], text: bytes | None = None) -> Sent:
     if row.get("id") is None and not any(fold(name) == "id" and row[name] is not None for name in row):
         identity = str(uuid.uuid4())
     else:
-        given = Event.from_row(row)
-        identity = str(given.id)
-        if given.content_type != JSON:
-            return _sent_document(given, row)
+        event = Event.from_row(row)
+        identity = str(event.id)
+        if event.content_type != JSON:
+            return _sent_document(event, row)
     given_source = row.get("source")
     named = isinstance(given_source, str | int) and not isinstance(given_source, bool) and given_source != ""
     source = str(given_source) if named else None
-    fields = {
-        "specversion": SPECVERSION,
-        "id": identity,
-        "source": source or NOWHERE,
-        "type": "headgate.row",
-        MARK: ROW,
-        "data": row if text is None else msgspec.Raw(text),
-    }
-    return Sent(Event.record(identity, row, source), _encode(fields))
+    data = row if text is None else msgspec.Raw(text)
+    kept = write_envelope(identity, source or NOWHERE, "headgate.row", data, **{MARK: ROW})
+    return Sent(Event.record(identity, row, source), kept)
+
+
+def write_envelope(identity: str, source: str, kind: str, data: object, **more: object) -> bytes:
+    """Write an envelope; `more` are its other attributes."""
+    fields = {"specversion": SPECVERSION, "id": identity, "source": source, "type": kind, **more}
+    return _encode({**fields, "data": data})
 
 
 def _sent_document(event: Event, row: Mapping[str, Any]) -> Sent:
-    fields = {
-        "specversion": SPECVERSION,
-        "id": str(event.id),
-        "source": str(event.source) if event.source is not None else NOWHERE,
-        "type": "headgate.document",
-        "datacontenttype": event.content_type,
-        "data": row["data"],
-    }
+    source = str(event.source) if event.source is not None else NOWHERE
+    about = {"datacontenttype": event.content_type}
     if event.time is not None:
-        fields["time"] = event.time.isoformat()
-    return Sent(event, _encode(fields))
+        about["time"] = event.time.isoformat()
+    return Sent(event, write_envelope(str(event.id), source, "headgate.document", row["data"], **about))
 
 
 def stored_events(texts: Iterable[bytes]) -> Sequence[Event]:

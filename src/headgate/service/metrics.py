@@ -16,11 +16,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from headgate.core import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from headgate.service.server import Server
-    from headgate.service.storage.block import Block
+    from headgate.service.storage.log import Block
     from headgate.service.tenant.tenant import Tenant
 
 WAYS = ("pull", "server-sent events", "WebSocket", "webhook")
@@ -44,11 +44,11 @@ class Times:
 
     def buckets(self) -> list[tuple[str, float]]:
         """Return the counts up to each bound."""
-        found, running = [], 0
+        counts, running = [], 0
         for bound, count in zip((*map(str, BOUNDS), "+Inf"), self.counts, strict=True):
             running += count
-            found.append((bound, float(running)))
-        return found
+            counts.append((bound, float(running)))
+        return counts
 
 
 class TenantCounts:
@@ -88,7 +88,6 @@ class _Collector:
         """List what is counted."""
         tenant, counts = self._tenant, self._tenant.counters
         delivery = self._server.dispatchers[tenant.name].counts
-        labels, values = ["tenant"], [tenant.name]
         info = GaugeMetricFamily("headgate_build_info", "The version that runs.", labels=["version"])
         info.add_metric([__version__], 1)
         yield info
@@ -104,9 +103,7 @@ class _Collector:
             ("failed_attempts", "Webhook calls that failed.", delivery["webhook failures"]),
             ("passed", "Events that were forgotten before a consumer had them.", delivery["passed"]),
         ):
-            family = CounterMetricFamily(f"headgate_{name}", about, labels=labels)
-            family.add_metric(values, value)
-            yield family
+            yield self._family(CounterMetricFamily, name, about, [((), value)])
         bounds = tenant.store.log.bounds()
         for name, about, number in (
             ("subscriptions", "Subscriptions.", len(tenant.names)),
@@ -114,52 +111,35 @@ class _Collector:
             ("first_cursor", "The cursor of the first event that is kept.", bounds.first),
             ("last_cursor", "The cursor of the last event.", bounds.last),
         ):
-            gauge = GaugeMetricFamily(f"headgate_{name}", about, labels=labels)
-            gauge.add_metric(values, number)
-            yield gauge
-        yield from self._requests(labels, values)
-        yield from self._consumers()
+            yield self._family(GaugeMetricFamily, name, about, [((), number)])
+        requests = [((name, str(status)), count) for (name, status), count in counts.requests.items()]
+        about = "Requests, by operation and status."
+        yield self._family(CounterMetricFamily, "requests", about, requests, "operation", "status")
+        times = [((name,), found.buckets(), found.total) for name, found in counts.times.items()]
+        about = "How long requests took."
+        yield self._family(HistogramMetricFamily, "request_seconds", about, times, "operation")
+        sent = [((how,), delivery[how]) for how in WAYS]
+        yield self._family(
+            CounterMetricFamily, "deliveries", "Deliveries, by how they were made.", sent, "how"
+        )
+        consumers = tenant.store.consumers
+        lags = [((each.id,), max(0, tenant.position - each.cursor)) for each in consumers.all()]
+        about = "Events after the consumer's cursor."
+        yield self._family(GaugeMetricFamily, "consumer_lag", about, lags, "consumer")
+        dead = [((consumer,), count) for consumer, count in consumers.count_dead().items()]
+        yield self._family(GaugeMetricFamily, "dead_letters", "Dead letters of a consumer.", dead, "consumer")
 
-    def _requests(self, labels: list[str], values: list[str]) -> Iterator[Any]:
-        counts = self._tenant.counters
-        family = CounterMetricFamily(
-            "headgate_requests", "Requests, by operation and status.", labels=[*labels, "operation", "status"]
-        )
-        for (operation, status), count in counts.requests.items():
-            family.add_metric([*values, operation, str(status)], count)
-        yield family
-        times = HistogramMetricFamily(
-            "headgate_request_seconds", "How long requests took.", labels=[*labels, "operation"]
-        )
-        for operation, found in counts.times.items():
-            times.add_metric([*values, operation], found.buckets(), found.total)
-        yield times
-        sent = CounterMetricFamily(
-            "headgate_deliveries", "Deliveries, by how they were made.", labels=[*labels, "how"]
-        )
-        for how in WAYS:
-            sent.add_metric([*values, how], self._server.dispatchers[self._tenant.name].counts[how])
-        yield sent
-
-    def _consumers(self) -> Iterator[Any]:
-        tenant = self._tenant
-        lag = GaugeMetricFamily(
-            "headgate_consumer_lag", "Events after the consumer's cursor.", labels=["tenant", "consumer"]
-        )
-        for each in tenant.store.consumers.all():
-            lag.add_metric([tenant.name, each.id], max(0, tenant.position - each.cursor))
-        yield lag
-        dead = GaugeMetricFamily(
-            "headgate_dead_letters", "Dead letters of a consumer.", labels=["tenant", "consumer"]
-        )
-        for consumer, count in tenant.store.consumers.count_dead().items():
-            dead.add_metric([tenant.name, consumer], count)
-        yield dead
+    def _family(self, kind: Any, name: str, about: str, rows: Iterable[tuple[Any, ...]], *labels: str) -> Any:
+        """Make a family of rows, each with the values of its labels and what was counted."""
+        family = kind(f"headgate_{name}", about, labels=["tenant", *labels])
+        for values, *counted in rows:
+            family.add_metric([self._tenant.name, *values], *counted)
+        return family
 
 
 def written(server: Server, tenant: Tenant) -> bytes:
     """Write what is counted of a tenant."""
     registry = CollectorRegistry()
     registry.register(_Collector(server, tenant))
-    found: bytes = generate_latest(registry)
-    return found
+    text: bytes = generate_latest(registry)
+    return text

@@ -6,13 +6,14 @@
     ├── Busy           429 and 507: to be tried again after some seconds
     └── Forbidden      401 without a key, 403 without the scope
 
-Errors of the library are problems, too: what cannot be understood is 400, and what is refused 422.
+Errors of the library are problems, too: what cannot be understood is 400, and what is refused 422; what a
+site of a network refuses is 409.
 """
 
 from __future__ import annotations
 
 import http
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,11 +22,13 @@ from headgate.errors import (
     FilterError,
     GraphError,
     HeadgateError,
+    NetworkError,
     StorageError,
     SubscriptionError,
     TaxonomyError,
 )
 
+_Thing = TypeVar("_Thing")
 MEDIA_TYPE = "application/problem+json"
 
 
@@ -47,6 +50,13 @@ class NotFound(Problem):
     """There is no such thing."""
 
     status = 404
+
+
+def existing(thing: _Thing | None, what: str) -> _Thing:
+    """Return what was asked for; refuses what is not there."""
+    if thing is None:
+        raise NotFound(f"there is no {what}")
+    return thing
 
 
 class Conflict(Problem):
@@ -80,8 +90,10 @@ def problem_of(error: HeadgateError) -> Problem:
             return Busy(str(error), 30, 507)
         return Problem(str(error), 503)
     if isinstance(error, FilterError):
-        place = {} if error.position is None else {"position": error.position}
-        return Problem(str(error), 422, **place)
+        position = {} if error.position is None else {"position": error.position}
+        return Problem(str(error), 422, **position)
+    if isinstance(error, NetworkError):
+        return Conflict(str(error))
     if isinstance(error, SubscriptionError | EventError | GraphError | TaxonomyError):
         return Problem(str(error), 422)
     return Problem(str(error), 400)

@@ -6,13 +6,14 @@ stand beside our own. A subscription has one or the other way to say its filter.
 
 from __future__ import annotations
 
-import datetime as dt  # noqa: TC003 -- msgspec reads the annotations
+import datetime as dt
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from headgate.core.subscription import CLOUDEVENTS, SQL, Subscription
 from headgate.errors import SubscriptionError
+from headgate.graph.path_cost import DECAY
 
 Name = Annotated[
     str,
@@ -23,10 +24,23 @@ Name = Annotated[
         description="Text without '/', '?', '#', '%' and control characters, as it stands in a path.",
     ),
 ]
+Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=31_622_400)]
 DEFAULT = "default"
 """The consumer of subscriptions that name none."""
+
+
+def moment_of(micros: int) -> dt.datetime:
+    """Return a time that is kept as microseconds since 1970."""
+    return dt.datetime.fromtimestamp(micros / 1e6, dt.UTC)
+
+
+def micros_of(moment: dt.datetime, name: str) -> int:
+    """Return a time as it is kept; refuses one of a field that has no zone."""
+    if moment.tzinfo is None:
+        raise SubscriptionError(f"`{name}` {moment.isoformat()} has no zone: add Z or +01:00")
+    return int(moment.timestamp() * 1e6)
 
 
 class Limit(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
@@ -70,7 +84,7 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
     @property
     def expires_at(self) -> int | None:
         """Return when it ends, in microseconds since 1970."""
-        return None if self.expires is None else int(self.expires.timestamp() * 1e6)
+        return None if self.expires is None else micros_of(self.expires, "expires")
 
     def check(self) -> None:
         """Refuse what says its filter twice or not at all."""
@@ -84,8 +98,7 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
             raise SubscriptionError(
                 "there is no `filter`: give one, or `filters`; a filter that all match is 'true'"
             )
-        if self.expires is not None and self.expires.tzinfo is None:
-            raise SubscriptionError(f"`expires` {self.expires.isoformat()} has no zone: add Z or +01:00")
+        _ = self.expires_at
         if self.sinkcredential is not None:
             raise SubscriptionError(
                 "`sinkcredential` is not supported: webhooks are signed with their own secret"
@@ -95,13 +108,29 @@ class SubscriptionBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults
         """Return what is indexed."""
         text, dialect = self.filter, self.dialect
         if text is None and self.cloudevents:
-            said = {"source": self.source, "types": self.types, "filters": self.filters}
-            given = {name: value for name, value in said.items() if value is not None}
-            text, dialect = msgspec.json.encode(given).decode(), CLOUDEVENTS
+            fields = {"source": self.source, "types": self.types, "filters": self.filters}
+            known = {name: value for name, value in fields.items() if value is not None}
+            text, dialect = msgspec.json.encode(known).decode(), CLOUDEVENTS
         elif text is None:
             text, dialect = "true", SQL
         weights = tuple(self.weights) if isinstance(self.weights, list) else self.weights
         return Subscription(identity, text, dialect, self.node, self.score, weights)
+
+
+class RankBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How the best are asked for."""
+
+    k: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 10
+    mode: Literal["exact", "relaxed"] = "exact"
+    factors: dict[str, float] | None = None
+    by: Literal["minus", "times"] = "minus"
+    decay: Annotated[float, msgspec.Meta(gt=0, le=1)] = DECAY
+    hops: bool = False
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Return what an engine is asked."""
+        return {name: getattr(self, name) for name in RankBody.__struct_fields__}
 
 
 class ConsumerBody(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):

@@ -16,7 +16,7 @@ import uvicorn
 from headgate.errors import MachineError, StorageError, TableError
 from headgate.service.api.app import make_app
 from headgate.service.maintenance import maintain
-from headgate.service.security.origins import is_loopback
+from headgate.service.security.keys import is_loopback
 from headgate.service.security.protocol import LimitedProtocol
 from headgate.service.server import Server
 from headgate.service.settings import LINES
@@ -24,7 +24,7 @@ from headgate.service.settings import LINES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headgate.service.extension import Extension
+    from headgate.service.server import Extension
     from headgate.service.settings import ServiceSettings
 
 _LOG = logging.getLogger("headgate.service")
@@ -176,17 +176,17 @@ def load() -> None:
 
 def _listen(settings: ServiceSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((settings.host, settings.port))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((settings.host, settings.port))
         # Who connects before the loop runs waits, and is not refused.
-        found.listen(2_048)
+        listener.listen(2_048)
     except OSError as error:
-        found.close()
+        listener.close()
         raise StorageError(
             f"port {settings.port} of {settings.host} cannot be listened at: {error.strerror}; choose "
             "another with --port"
         ) from None
-    found.setblocking(False)
-    return found
+    listener.setblocking(False)
+    return listener

@@ -15,7 +15,6 @@ import msgspec
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.dispatcher import Dispatcher
-from headgate.service.extension import Extension
 from headgate.service.problems import Busy, NotFound
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.storage.audit import noted
@@ -23,11 +22,37 @@ from headgate.service.storage.store import is_called
 from headgate.service.tenant.tenant import NO_QUOTAS, Tenant
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from headgate.service.delivery.sender import Sender
-    from headgate.service.security.keys import Key
+    from starlette.routing import BaseRoute
+
+    from headgate.service.api.operation import Operation
+    from headgate.service.delivery.webhook import Sender
     from headgate.service.settings import Quotas, ServiceSettings
+
+
+class Extension:
+    """More operations, and something that runs beside them; this one has nothing."""
+
+    operations: Sequence[Operation] = ()
+    derived: str | None = None
+    """A tenant whose events can be had again from elsewhere: its writes are not forced to disk one by one."""
+
+    def routes(self, server: Server) -> Sequence[BaseRoute]:
+        """List what is answered besides operations of the API."""
+        del server
+        return ()
+
+    def end_listeners(self) -> None:
+        """Have who listens be told that the service stops."""
+
+    async def start(self, server: Server) -> None:
+        """Begin, when the server is about to answer."""
+
+    async def close(self) -> None:
+        """End, before the tenants are closed."""
+
 
 _LOG = logging.getLogger("headgate.service")
 FORMAT = "headgate service data, format 1\n"
@@ -64,11 +89,11 @@ class Server:
 
     async def tenant(self, name: str) -> Tenant:
         """Return a tenant; it is opened when it is first asked for."""
-        found = self.tenants.get(name)
-        if found is not None:
+        tenant = self.tenants.get(name)
+        if tenant is not None:
             if self.keys.quotas.get(name, NO_QUOTAS) is not self._asked.get(name):
-                await self._requote(found)
-            return found
+                await self._requote(tenant)
+            return tenant
         if self.stopping:
             raise Busy("the service is stopping", 5, 503)
         task = self._opening.get(name)
@@ -86,8 +111,8 @@ class Server:
             raise NotFound(f"{name!r} is no name of a tenant: use small letters, digits, '.', '_' and '-'")
         began = time.monotonic()
         quotas = self.quotas[name] = self._asked[name] = self.keys.quotas.get(name, NO_QUOTAS)
-        place = self.settings.place / "tenants" / name
-        tenant = await Tenant.open(name, place, quotas, forced=name != self.more.derived)
+        folder = self.settings.place / "tenants" / name
+        tenant = await Tenant.open(name, folder, quotas, forced=name != self.more.derived)
         self.dispatchers[name] = Dispatcher(tenant, self.settings, self.sender)
         self.tenants[name] = tenant
         _LOG.info(
@@ -105,14 +130,14 @@ class Server:
 
     async def open_called(self) -> None:
         """Open the tenants that have webhooks: what they did not get before goes on to be sent."""
-        for place in sorted((self.settings.place / "tenants").glob("*")):
-            if self.stopping or place.name in self.tenants:
+        for folder in sorted((self.settings.place / "tenants").glob("*")):
+            if self.stopping or folder.name in self.tenants:
                 continue
             try:
-                if await asyncio.to_thread(is_called, place):
-                    await self.tenant(place.name)
+                if await asyncio.to_thread(is_called, folder):
+                    await self.tenant(folder.name)
             except HeadgateError as error:
-                _LOG.error("tenant %s could not be opened: %s", place.name, error)
+                _LOG.error("tenant %s could not be opened: %s", folder.name, error)
 
     async def _requote(self, tenant: Tenant) -> None:
         """Have the quotas that whoever runs the service has set since."""
@@ -123,22 +148,22 @@ class Server:
         if wanted == before:
             return
         note = noted("", "set quotas", msgspec.json.encode(wanted).decode())
-        given = wanted
+        granted = wanted
         try:
             try:
-                await tenant.requote(given, [note])
+                await tenant.requote(granted, [note])
             except StorageError:
                 raise
             except HeadgateError as error:
                 # Only the index can refuse it, built without leave for filters that are there.
                 _LOG.warning("tenant %s: filters that are there stay allowed: %s", name, error)
-                given = msgspec.structs.replace(wanted, unindexed=True)
-                await tenant.requote(given, [note])
+                granted = msgspec.structs.replace(wanted, unindexed=True)
+                await tenant.requote(granted, [note])
         except HeadgateError as error:
             _LOG.error("tenant %s: its quotas could not be set: %s", name, error)
             self._asked.pop(name, None)
             return
-        self.quotas[name] = given
+        self.quotas[name] = granted
         self._buckets.pop(name, None)
 
     async def close(self) -> None:
@@ -162,7 +187,7 @@ class Server:
     def sender(self) -> Sender:
         """Return the client that calls webhooks, one for all tenants."""
         if self._sender is None:
-            from headgate.service.delivery.sender import Sender
+            from headgate.service.delivery.webhook import Sender
 
             self._sender = Sender(private=self.settings.private_webhooks)
         return self._sender
@@ -175,9 +200,8 @@ class Server:
 
     # What may be taken now
 
-    def admit(self, tenant: Tenant, key: Key, events: int, size: int) -> None:
+    def admit(self, tenant: Tenant, events: int, size: int) -> None:
         """Refuse events that could not be written soon, or that a tenant has no quota for."""
-        del key
         settings = self.settings
         if tenant.waiting + size > settings.waiting and tenant.waiting:
             raise Busy(
@@ -216,14 +240,14 @@ class Server:
 def check_format(data: Path) -> None:
     """Refuse a directory that is none of the service, or of a version that this one cannot read."""
     try:
-        found = (data / "format").read_text("utf-8", "replace")
+        written = (data / "format").read_text("utf-8", "replace")
     except OSError:
         raise StorageError(
             f"{data} is no data directory of the service: give the one of `headgate serve --data`"
         ) from None
-    if found != FORMAT:
+    if written != FORMAT:
         raise StorageError(
-            f"{data} has the format {found.strip()[:60]!r}, and this version of Headgate reads "
+            f"{data} has the format {written.strip()[:60]!r}, and this version of Headgate reads "
             f"{FORMAT.strip()!r}: use the Headgate that wrote it, or a later one"
         )
 

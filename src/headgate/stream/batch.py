@@ -7,6 +7,8 @@ pinned already? ──── no ──► take in changes, pin the version, the 
 ready already? ───── no ──► one Spark job: read, judge, match, stage ─► note the ids ─► ready
       │ yes
 rename what is staged ─► committed
+
+Matches go to a folder, for which workers write the files themselves (`Staging`), or to a `Sink`.
 """
 
 from __future__ import annotations
@@ -14,24 +16,24 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headgate.contents.registry import kind_of
 from headgate.errors import TableError
+from headgate.runtime.parts import PartFolder, Staged
 from headgate.runtime.seen import SeenIds
-from headgate.runtime.state import COMMITTED, PINNED, READY, STAGE
+from headgate.runtime.state import COMMITTED, PINNED, READY, RESTORE, STAGE
 from headgate.runtime.statistics import WaitingStatistics
-from headgate.stream.reading import ReadSettings
-from headgate.stream.rows import EVENTS, PartReport, Survey
-from headgate.stream.settings import is_broker
-from headgate.stream.sources.files import check_removed
-from headgate.stream.staging import Staging
-from headgate.stream.worker import Task
-from headgate.tables.places import local
+from headgate.stream.reading import SourceReading
+from headgate.stream.rows import DEAD, EVENTS, PartReport, Survey
+from headgate.stream.settings import KEEP, PARQUET, is_broker
+from headgate.stream.worker import PartTask
+from headgate.tables.places import leads_out, local
 from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -39,7 +41,105 @@ if TYPE_CHECKING:
     from headgate.runtime.state import Record, State
     from headgate.stream.reporting import StreamReporter
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import Note, Sink
+
+
+Note = dict[str, Any]
+"""What JSON can say."""
+
+
+class Sink(Protocol):
+    """A place for matches: rows with event_id and subscription_id, perhaps score and rank.
+
+    A batch is prepared, written where nobody looks, and committed; any step may be repeated. Between
+    `write` and `commit` the note is kept in the stream's state, so that `commit` is never given up.
+    """
+
+    def prepare(self, batch: int) -> None:
+        """Drop what an attempt that did not commit has left."""
+
+    def write(self, files: Sequence[Path], schema: pa.Schema, batch: int) -> Note:
+        """Have the matches in files of Parquet at hand; may run Spark jobs. Returns what `commit` needs."""
+
+    def commit(self, batch: int, note: Note) -> None:
+        """Let others see them. Idempotent."""
+
+    def close(self) -> None:
+        """End what was opened."""
+
+
+class Staging:
+    """The folders of a stream, and what is staged there of the batch under way."""
+
+    def __init__(self, settings: StreamSettings, state: State, schema: pa.Schema) -> None:
+        self._state = state
+        self.dead = PartFolder(settings.dead, settings.format, DEAD)
+        self._files = not is_broker(settings.output)
+        # For a broker they are read again by its sink, and gone when the batch is committed.
+        self.matches = (
+            PartFolder(settings.output, settings.format, schema)
+            if self._files
+            else PartFolder(str(state.staged), PARQUET)
+        )
+        self.matches_place = self.dead_place = state.staged
+
+    def take_over(self) -> None:
+        """Refuse to write where another stream has written, and to lose what is ready to be put in place."""
+        record = self._state.under_way
+        if record is not None and record[STAGE] == READY:
+            for staged in self._staged(record):
+                if staged.files and not staged.is_of(self._state.owner):
+                    raise TableError(
+                        f"batch {record['batch']} of state {self._state.root} is ready, and its files are in "
+                        f"{staged.place}, which is gone or of another state: put {staged.folder} back, or "
+                        "say with --output and --dead-letters where it is now"
+                    )
+        for folder in (self.dead, self.matches) if self._files else (self.dead,):
+            folder.take_over(self._state.owner, fresh=self._state.fresh)
+
+    def prepare(self, batch: int) -> None:
+        """Make places for the tasks of a batch, and remove what other attempts have left."""
+        self.matches_place, self.dead_place = self.matches.prepare(batch), self.dead.prepare(batch)
+
+    def is_sound(self, record: Record) -> bool:
+        """Tell whether the files of a batch that is ready are as they were written.
+
+        If not, and none of them is in place, the batch can be done again.
+        """
+        staged = self._staged(record)
+        damage = next(filter(None, (each.damage() for each in staged)), None)
+        if damage is None:
+            return True
+        if not self._files or any(len(each.waiting()) < len(each.files) for each in staged):
+            # Others may have read what is in place, and done again the batch may be cut in another way.
+            raise TableError(f"batch {record['batch']} is ready, and {damage}: {RESTORE}")
+        return False
+
+    def commit(self, record: Record) -> list[str]:
+        """Put the files of a batch in place; returns the folders, if they are not those of now."""
+        here = {str(folder.path) for folder in (self.dead, self.matches)}
+        elsewhere = []
+        for staged in self._staged(record):
+            staged.commit()
+            if staged.files and staged.folder not in here:
+                elsewhere.append(staged.folder)
+        if not self._files:
+            self.matches.sweep()
+        return elsewhere
+
+    def staged_files(self, names: list[str]) -> list[Path]:
+        """Return where files of matches are that tasks have written."""
+        return [self.matches_place / name for name in names]
+
+    def _staged(self, record: Record) -> list[Staged]:
+        """List what is staged of a batch: where it was staged, or where that folder was moved to."""
+        notes = [(self.dead, record["dead"]), *([(self.matches, record["note"])] if self._files else ())]
+        places = []
+        for folder, note in notes:
+            staged = Staged.of(note, record["batch"], folder.path)
+            moved = staged._replace(folder=str(folder.path))
+            places.append(moved if moved.place.is_dir() else staged)
+        return places
+
 
 _MICROS = 1_000_000
 _LOOK = 0.2
@@ -51,7 +151,7 @@ class StreamEnd(Exception):  # noqa: N818 -- it is no error
     """A batch is not begun, because the stream ends."""
 
 
-Match = Callable[["Task", "Sequence[str]"], "Sequence[PartReport]"]
+Match = Callable[["PartTask", "Sequence[str]"], "Sequence[PartReport]"]
 """Matches the rows of a batch, wherever they are, part by part; returns what each part tells. It is given the
 names of all files that the batch has, too."""
 
@@ -224,7 +324,7 @@ class Batches:
             self._sink.prepare(number)
         staging = self._staging
         staging.prepare(number)
-        task = Task(
+        task = PartTask(
             batch=number,
             at=record["at"],
             reading=self._reading,
@@ -242,9 +342,9 @@ class Batches:
             results=self._settings.limit,
             struck=struck,
         )
-        found = match(task, self._files(number))
+        reports = match(task, self._files(number))
         self._spent["job"] = self._spent.get("job", 0.0) + time.monotonic() - before
-        return Survey(found)
+        return Survey(reports)
 
     def _files(self, number: int) -> list[str]:
         return [] if is_broker(self._settings.events) else self._state.files(number)
@@ -266,9 +366,21 @@ class Batches:
             self._subscriptions.forget()
 
 
-def _reading(settings: StreamSettings, subscriptions: Subscriptions) -> ReadSettings:
+def _reading(settings: StreamSettings, subscriptions: Subscriptions) -> SourceReading:
     content = subscriptions.content
     kind = kind_of(content)
     named = check_type(settings.content_type, kind) if kind.documents else None
     folder = None if is_broker(settings.events) else str(local(settings.events).absolute())
-    return ReadSettings(content, named, settings.time, folder, subscriptions.mark)
+    return SourceReading(content, named, settings.time, folder, subscriptions.mark)
+
+
+def check_removed(paths: Iterable[str], settings: StreamSettings) -> None:
+    """Refuse files behind a link to a folder elsewhere, if they are to be removed when the batch is done."""
+    if settings.finished == KEEP:
+        return
+    for folder in sorted({Path(path).parent for path in paths}):
+        if leads_out(folder, settings.events):
+            raise TableError(
+                f"{folder} lies behind a link that leads out of {settings.events}, and finished is "
+                f"{settings.finished!r}: remove the link, so that nothing is removed there"
+            )

@@ -12,17 +12,16 @@ documentation. A program may bring more of its own.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import threading
 from bisect import bisect_left
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import isinf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from headgate.core.machine import put_file
 from headgate.errors import HeadgateError, MachineError, TableError
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: a scrape every few seconds is not news."""
 
 
-Kind: TypeAlias = Literal["counter", "gauge", "histogram"]
+MetricKind: TypeAlias = Literal["counter", "gauge", "histogram"]
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 """Upper ends in seconds: from a quick batch to one that somebody should look at."""
 OTHER = "other"
@@ -107,7 +106,7 @@ class Metric(NamedTuple):
     """A metric: its name, its kind, its words, and the labels that tell its series apart."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     words: str
     labels: tuple[str, ...] = ()
 
@@ -183,9 +182,9 @@ class Metrics:
         with self._lock:
             self._check(name, "histogram", labels)
             series = self._histograms.setdefault(name, {})
-            found = series.setdefault(_key(labels, series), _Histogram())
-            found.counts[bisect_left(BUCKETS, seconds)] += n
-            found.sum += seconds * n
+            histogram = series.setdefault(_key(labels, series), _Histogram())
+            histogram.counts[bisect_left(BUCKETS, seconds)] += n
+            histogram.sum += seconds * n
 
     def value(self, name: str, /, **labels: object) -> float:
         """Return what a counter or gauge stands at; 0 if it was never touched."""
@@ -208,19 +207,8 @@ class Metrics:
 
     def write(self, path: str | Path) -> None:
         """Write the text to a file, at once or not at all: for Prometheus' collector of text files."""
-        place = Path(path)
         try:
-            handle, beside = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(self.text())
-                # mkstemp's mode is for its owner only, and the one who scrapes is another.
-                Path(beside).chmod(0o644)
-                Path(beside).replace(place)
-            except BaseException:
-                with suppress(OSError):
-                    Path(beside).unlink()
-                raise
+            put_file(Path(path), self.text().encode())
         except OSError as error:
             raise TableError(f"cannot write the metrics to {path}: {error.strerror or error}") from error
 
@@ -231,20 +219,20 @@ class Metrics:
             yield served
 
     def _values_of(
-        self, name: str, kind: Kind, labels: dict[str, object]
+        self, name: str, kind: MetricKind, labels: dict[str, object]
     ) -> tuple[dict[_Labels, float], _Labels]:
         self._check(name, kind, labels)
         series = self._values.setdefault(name, {})
         return series, _key(labels, series)
 
-    def _check(self, name: str, kind: Kind, labels: dict[str, object]) -> None:
-        found = self._described.get(name)
-        if found is None:
+    def _check(self, name: str, kind: MetricKind, labels: dict[str, object]) -> None:
+        metric = self._described.get(name)
+        if metric is None:
             raise HeadgateError(f"there is no metric {name!r}: describe it when `Metrics` is made")
-        if found.kind != kind:
-            raise HeadgateError(f"metric {name} is a {found.kind}, and was used as a {kind}")
-        if set(labels) != set(found.labels):
-            wanted = ", ".join(found.labels) or "none"
+        if metric.kind != kind:
+            raise HeadgateError(f"metric {name} is a {metric.kind}, and was used as a {kind}")
+        if set(labels) != set(metric.labels):
+            wanted = ", ".join(metric.labels) or "none"
             raise HeadgateError(f"metric {name} has the labels {wanted}, and was given {sorted(labels)}")
 
 

@@ -5,6 +5,9 @@ JSON lines             a record each, or a row of a document: {id, source, time,
 .csv, .parquet         rows with the same columns
 documents              one event each: RDF or XML, by the ending of a file or the content type of a message
 
+A column of CSV has the type that fits all its values in the file: whole numbers, numbers, truth values, days,
+times, and else text. `id` and `source` are text that is read one by one: 7 is a number, and 007 is not.
+
 Files may be packed (.gz, .zst). Bytes that are not UTF-8 make a row none, and the dead letter shows them.
 """
 
@@ -14,6 +17,8 @@ import base64
 import codecs
 import datetime as dt
 import json
+from codecs import BOM_UTF8
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,22 +27,108 @@ import pyarrow.parquet as pq
 
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, EVENT_TIME, ID, JSON, SOURCE, TIME, Event, read_object
+from headgate.core.event import (
+    CONTENT_TYPE,
+    DATA,
+    EVENT_TIME,
+    ID,
+    JSON,
+    SECOND_MARK,
+    SOURCE,
+    TIME,
+    Event,
+    read_object,
+)
+from headgate.core.ids import is_whole
+from headgate.core.text.csv_text import CsvText
 from headgate.core.values import fold
 from headgate.errors import EventError, TableError
+from headgate.runtime import rows as table_rows
 from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
-from headgate.stream.csv_rows import CsvFile
-from headgate.stream.sources.columns import COLUMNS
+from headgate.stream.sources.logs import COLUMNS
 from headgate.tables.document_rows import event_of_row, unpack_document
-from headgate.tables.event_rows import read_event
+from headgate.tables.event_rows import MISFIT, read_event
+from headgate.tables.lines import portions
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
 from headgate.tables.packed import reading as unpacking
 from headgate.tables.places import leads_out
 from headgate.tables.requests import type_of_file, type_of_name
+from headgate.tables.text_types import WHOLE, UnclearError, meant_kind, typed_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from headgate.core.text.csv_text import CsvRow
+
+    Row = dict[str, Any]
+
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+class CsvFile:
+    """What a file holds: the names of its columns, and its rows."""
+
+    def __init__(self, data: bytes) -> None:
+        if data.startswith(BOM_UTF8 * 2):
+            raise EventError(SECOND_MARK)
+        self._table = CsvText(data)
+        self.names = _header(self._table.header)
+
+    def rows(self, *, typed: bool) -> Iterator[tuple[Row | EventError, bytes]]:
+        """Read the rows, each with its bytes; without `typed` all values but ids are text."""
+        good: list[CsvRow] = []
+        for row in self._table:
+            if row.reason is None:
+                good.append(row)
+            else:
+                yield EventError(MISFIT if row.reason == table_rows.MISFIT else row.reason), row.line
+        columns = []
+        for index, name in enumerate(self.names):
+            values: Sequence[Any] = [row.values[index] for row in good]
+            if fold(name) in {ID, SOURCE}:
+                values = [int(text) if is_whole(text) else text for text in values]
+            elif typed:
+                values = _typed(values, name)
+            columns.append(values)
+        for number, given in enumerate(good):
+            values = [column[number] for column in columns]
+            if any(value is _BEYOND for value in values):
+                yield EventError(MISFIT), given.line
+            else:
+                pairs = zip(self.names, values, strict=True)
+                yield {name: value for name, value in pairs if value is not None and value != ""}, given.line
+
+
+def _header(given: CsvRow) -> list[str]:
+    if given.reason is not None:
+        raise EventError(f"the header of the file cannot be read: {given.reason}")
+    for name, times in Counter(map(fold, given.values)).items():
+        if not name.strip():
+            raise EventError("a column of the file has no name: give each one in the header")
+        if times > 1:
+            raise EventError(f"the header names the column {name!r} {times} times")
+    return given.values
+
+
+_BEYOND = object()
+"""A whole number that no column holds."""
+
+
+def _typed(values: Sequence[str], name: str) -> Sequence[Any]:
+    """Give a column the type that fits all that is in it."""
+    try:
+        kind, known = typed_column({text for text in values if text}, meant_kind)
+    except UnclearError as error:
+        raise EventError(
+            f"column {name} holds {str(error)[:40]!r}, whose type is not clear beside the others: send the "
+            "file as JSON lines or Parquet"
+        ) from None
+    typed_values = [known.get(text) for text in values]
+    if kind != WHOLE:
+        return typed_values
+    return [number if number is None or _LEAST <= number <= _MOST else _BEYOND for number in typed_values]
 
 
 _LINES, _CSV, _PARQUET = (".jsonl", ".ndjson", ".json"), ".csv", ".parquet"
@@ -67,7 +158,7 @@ def _told(value: object) -> str:
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
-class ReadSettings(NamedTuple):
+class SourceReading(NamedTuple):
     """What workers must know to read."""
 
     content: str
@@ -82,35 +173,30 @@ class ReadSettings(NamedTuple):
     """What names mean to filters of records, see `core/values.py`."""
 
 
-def read_given(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[list[SourceRow]]:
+def read_given(batches: Iterable[pa.RecordBatch], reading: SourceReading) -> Iterator[list[SourceRow]]:
     """Read the rows of a part, some at a time."""
-    held: list[SourceRow] = []
-    size = 0
-    for given in _rows(batches, reading):
-        held.append(given)
-        size += len(given.row) if isinstance(given.row, bytes) else 256
-        if len(held) >= ROWS or size >= BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+    return portions(_rows(batches, reading), ROWS, _size, BYTES)
 
 
-def _rows(batches: Iterable[pa.RecordBatch], reading: ReadSettings) -> Iterator[SourceRow]:
+def _size(given: SourceRow) -> int:
+    return len(given.row) if isinstance(given.row, bytes) else 256
+
+
+def _rows(batches: Iterable[pa.RecordBatch], reading: SourceReading) -> Iterator[SourceRow]:
     for batch in batches:
         columns = (batch[name].to_pylist() for name in COLUMNS)
         for value, content_type, origin, arrived in zip(*columns, strict=True):
-            found = (
+            outcomes = (
                 _file(origin, reading) if value is None else _message(value, content_type, origin, reading)
             )
-            for event, row in found:
+            for event, row in outcomes:
                 yield SourceRow(event, row, origin, arrived)
 
 
 _Found = tuple[Event | EventError, "bytes | Mapping[str, Any]"]
 
 
-def _message(value: bytes, content_type: str | None, origin: str, reading: ReadSettings) -> Iterator[_Found]:
+def _message(value: bytes, content_type: str | None, origin: str, reading: SourceReading) -> Iterator[_Found]:
     if content_type is None or content_type.partition(";")[0].strip().lower() == JSON:
         yield _line(value, reading) if value.strip() else EventError("the message is empty"), value
         return
@@ -119,35 +205,35 @@ def _message(value: bytes, content_type: str | None, origin: str, reading: ReadS
         reason = f"content type {content_type!r} is not a record: send {JSON}"
         yield EventError(reason), value
         return
-    found = type_of_name(content_type, kind)
-    if found is None:
+    media = type_of_name(content_type, kind)
+    if media is None:
         names = ", ".join(kind.types)
         yield EventError(f"{content_type!r} is not a format of {kind.title}: send one of {names}"), value
     else:
-        yield Event(origin, value, content_type=found), value
+        yield Event(origin, value, content_type=media), value
 
 
-def _file(path: str, reading: ReadSettings) -> Iterator[_Found]:
-    place = Path(path)
-    suffix = ending(place)
-    if reading.folder is not None and leads_out(place, reading.folder):
+def _file(path: str, reading: SourceReading) -> Iterator[_Found]:
+    file_path = Path(path)
+    suffix = ending(file_path)
+    if reading.folder is not None and leads_out(file_path, reading.folder):
         yield EventError(f"the file lies behind a link that leads out of {reading.folder}"), path.encode()
         return
     # Where filters look at several contents, or files are said to be documents, it is one event.
     alone = suffix in kind_of(reading.content).suffixes or (suffix == ".json" and reading.content_type)
     try:
         if suffix in _LINES and not alone:
-            with unpacking(place) as file:
-                for number, given in enumerate(file):
-                    line = given if number else given.removeprefix(codecs.BOM_UTF8)
+            with unpacking(file_path) as file:
+                for number, text in enumerate(file):
+                    line = text if number else text.removeprefix(codecs.BOM_UTF8)
                     if line.strip():
                         yield _line(line, reading), line.rstrip(b"\r\n")
         elif suffix == _CSV:
-            yield from _csv(place, reading)
+            yield from _csv(file_path, reading)
         elif suffix == _PARQUET:
-            yield from _parquet(place, reading)
+            yield from _parquet(file_path, reading)
         else:
-            yield from _document(place, reading)
+            yield from _document(file_path, reading)
     except OSError as error:
         if not of_the_file(error):
             raise
@@ -156,9 +242,9 @@ def _file(path: str, reading: ReadSettings) -> Iterator[_Found]:
         yield EventError(str(error)), path.encode()
 
 
-def _csv(place: Path, reading: ReadSettings) -> Iterator[_Found]:
+def _csv(path: Path, reading: SourceReading) -> Iterator[_Found]:
     kind = kind_of(reading.content)
-    table = CsvFile(read_file(place))
+    table = CsvFile(read_file(path))
     # As in a table of a job: columns have types if they are records.
     documents = kind.documents and (not kind.rows or CONTENT_TYPE in map(fold, table.names))
     for row, line in table.rows(typed=not documents):
@@ -168,53 +254,53 @@ def _csv(place: Path, reading: ReadSettings) -> Iterator[_Found]:
             yield _row(row, reading, records=not documents), line
 
 
-def _parquet(place: Path, reading: ReadSettings) -> Iterator[_Found]:
+def _parquet(path: Path, reading: SourceReading) -> Iterator[_Found]:
     try:
-        with pq.ParquetFile(place if codec_of(place) is None else pa.BufferReader(read_file(place))) as file:
+        with pq.ParquetFile(path if codec_of(path) is None else pa.BufferReader(read_file(path))) as file:
             for batch in file.iter_batches(ROWS):
                 for row in rows_of(batch):
                     yield (EventError(NOT_UTF8), row) if isinstance(row, bytes) else (_row(row, reading), row)
     except (pa.ArrowException, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
-        yield EventError(f"the file is not Parquet, or is damaged: {reason}"), str(place).encode()
+        yield EventError(f"the file is not Parquet, or is damaged: {reason}"), str(path).encode()
 
 
-def _document(place: Path, reading: ReadSettings) -> Iterator[_Found]:
+def _document(path: Path, reading: SourceReading) -> Iterator[_Found]:
     """Read a file that is one event; its id is its name."""
     kind = kind_of(reading.content)
-    found = (reading.content_type or type_of_file(place.name, kind)) if kind.documents else None
-    if found is None:
+    media = (reading.content_type or type_of_file(path.name, kind)) if kind.documents else None
+    if media is None:
         endings = ", ".join((*_LINES, _CSV, _PARQUET, *kind.suffixes))
         packed = ", ".join(PACKED)
         reason = f"the file's name ends in none of {endings}, nor in one of them and {packed}: rename it"
-        yield EventError(reason), str(place).encode()
+        yield EventError(reason), str(path).encode()
         return
-    bad = bad_length(place.stat().st_size, kind)
+    bad = bad_length(path.stat().st_size, kind)
     if bad is not None:
-        yield bad, str(place).encode()
+        yield bad, str(path).encode()
         return
-    content: bytes | None = place.read_bytes()
-    codec = codec_of(place)
+    content: bytes | None = path.read_bytes()
+    codec = codec_of(path)
     if codec is not None and content is not None:
         content, bad = unpack_document(content, codec, kind)
     if bad is not None or content is None:
-        yield bad or EventError("the document is empty"), str(place).encode()
+        yield bad or EventError("the document is empty"), str(path).encode()
         return
-    yield Event(place.name, content, content_type=found), content
+    yield Event(path.name, content, content_type=media), content
 
 
-def _line(line: bytes, reading: ReadSettings) -> Event | EventError:
+def _line(line: bytes, reading: SourceReading) -> Event | EventError:
     if not kind_of(reading.content).documents:
-        found = read_event(line, reading.mark)
-        assert found is not None
-        return found if isinstance(found, EventError) else _timed(found, reading.time)
+        event = read_event(line, reading.mark)
+        assert event is not None
+        return event if isinstance(event, EventError) else _timed(event, reading.time)
     try:
         return _row(read_object(line), reading)
     except EventError as error:
         return error
 
 
-def _row(row: Mapping[str, Any], reading: ReadSettings, *, records: bool = True) -> Event | EventError:
+def _row(row: Mapping[str, Any], reading: SourceReading, *, records: bool = True) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)
@@ -230,15 +316,15 @@ def _row(row: Mapping[str, Any], reading: ReadSettings, *, records: bool = True)
         return error
 
 
-def _in_documents(row: Mapping[str, Any], reading: ReadSettings, *, records: bool) -> Event | EventError:
+def _in_documents(row: Mapping[str, Any], reading: SourceReading, *, records: bool) -> Event | EventError:
     """Make an event of a row against filters of documents, with its time if it is one."""
     kind = kind_of(reading.content)
-    found = event_of_row(row, kind, reading.content_type, records=records and kind.rows)
-    if isinstance(found, EventError) or found.content_type == JSON:
-        return found
+    event = event_of_row(row, kind, reading.content_type, records=records and kind.rows)
+    if isinstance(event, EventError) or event.content_type == JSON:
+        return event
     time = next((value for name, value in row.items() if fold(name) == TIME), None)
-    fields = {ID: found.id, SOURCE: found.source, TIME: time}
-    return Event.from_row({**fields, DATA: found.data, CONTENT_TYPE: found.content_type})
+    fields = {ID: event.id, SOURCE: event.source, TIME: time}
+    return Event.from_row({**fields, DATA: event.data, CONTENT_TYPE: event.content_type})
 
 
 def _unpacked(text: object) -> bytes:
@@ -251,15 +337,15 @@ def _unpacked(text: object) -> bytes:
 
 def _timed(event: Event, name: str) -> Event:
     """Give a record its time, if the attribute holds one; whatever else it holds is no time."""
-    found = event.data.get(name)
-    if isinstance(found, str):
+    moment = event.data.get(name)
+    if isinstance(moment, str):
         try:
-            found = dt.datetime.fromisoformat(found)
+            moment = dt.datetime.fromisoformat(moment)
         except ValueError:
             return event
-    if not isinstance(found, dt.datetime):
+    if not isinstance(moment, dt.datetime):
         return event
     # Not `replace`: what was read of the attributes is kept with the event.
-    object.__setattr__(event, "time", found if found.tzinfo else found.replace(tzinfo=dt.UTC))
+    object.__setattr__(event, "time", moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC))
     event.attributes[EVENT_TIME] = event.time
     return event

@@ -51,6 +51,11 @@ class StreamResult:
     stopped: str
     """Why it ended: once, seconds, or asked."""
 
+    @property
+    def dead_letters(self) -> int:
+        """Count the events that were not matched, for whatever reason."""
+        return self.malformed + self.late + self.duplicate + self.unknown_source + self.left_out
+
 
 class History(Protocol):
     """Somebody who wants to know of every batch."""
@@ -90,21 +95,21 @@ class StreamReporter:
         self.counts["batches"] += 1
         for name, count in counts.items():
             self.counts[name] += count
-        told = self.metrics
-        told.count("headgate_batches_total")
-        told.count("headgate_events_total", counts["events"])
-        told.count("headgate_matches_total", counts["matches"])
-        told.count("headgate_late_total", counts[LATE])
-        told.count("headgate_duplicates_total", counts[DUPLICATE])
+        metrics = self.metrics
+        metrics.count("headgate_batches_total")
+        metrics.count("headgate_events_total", counts["events"])
+        metrics.count("headgate_matches_total", counts["matches"])
+        metrics.count("headgate_late_total", counts[LATE])
+        metrics.count("headgate_duplicates_total", counts[DUPLICATE])
         for kind in KINDS:
-            told.count("headgate_rejected_total", counts[kind], reason=kind)
+            metrics.count("headgate_rejected_total", counts[kind], reason=kind)
         now = time.time()
         for arrived, count in arrivals:
             self._latencies.append(now - arrived)
-            told.observe("headgate_latency_seconds", max(0.0, now - arrived), count)
-        told.observe("headgate_batch_seconds", seconds["batch"])
+            metrics.observe("headgate_latency_seconds", max(0.0, now - arrived), count)
+        metrics.observe("headgate_batch_seconds", seconds["batch"])
         for step, spent in seconds.items():
-            told.gauge("headgate_step_seconds", spent, step=step)
+            metrics.gauge("headgate_step_seconds", spent, step=step)
         if self._history is not None:
             self._history.add(record, arrivals, seconds)
 
@@ -115,12 +120,12 @@ class StreamReporter:
             return
         rate = (self.counts["events"] - self._before) / max(1e-9, now - self._told)
         self._told, self._before = now, self.counts["events"]
-        told = self.metrics
-        told.gauge("headgate_snapshot_age_seconds", subscriptions.age)
-        told.gauge("headgate_snapshot_version", subscriptions.version)
-        told.gauge("headgate_subscriptions", subscriptions.count)
+        metrics = self.metrics
+        metrics.gauge("headgate_snapshot_age_seconds", subscriptions.age)
+        metrics.gauge("headgate_snapshot_version", subscriptions.version)
+        metrics.gauge("headgate_subscriptions", subscriptions.count)
         for operation, count in subscriptions.operations.items():
-            told.count("headgate_changes_total", count - self._changes[operation], op=operation)
+            metrics.count("headgate_changes_total", count - self._changes[operation], op=operation)
             self._changes[operation] = count
         line = {
             "at": time.time(),
@@ -136,7 +141,7 @@ class StreamReporter:
         }
         self._write(line)
         if self._settings.metrics is not None:
-            told.write(self._settings.metrics)
+            metrics.write(self._settings.metrics)
         if not self._quiet:
             print(_words(line), file=sys.stderr, flush=True)
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from headgate.brokers.nats.settings import shown
 from headgate.contents.registry import kind_at
-from headgate.core.versions.locating import located
+from headgate.core.versions.stores import located
 from headgate.errors import TableError
 from headgate.runtime.questions import STAGED, check_changes, check_snapshot
 from headgate.runtime.statistics import check_statistics
-from headgate.stream.settings import JSONL, PARQUET, is_broker
-from headgate.stream.sources.files import check_source
+from headgate.stream.settings import ARCHIVE, JSONL, PARQUET, is_broker
 from headgate.stream.sources.registry import sources_of
-from headgate.tables.places import check_apart, check_here, is_remote, local
+from headgate.tables.places import check_apart, check_here, check_links, is_remote, local
 from headgate.tables.requests import check_type
 
 if TYPE_CHECKING:
@@ -42,13 +41,13 @@ def check_request(settings: StreamSettings) -> None:
     places = [settings.dead, settings.rejected]
     if not is_broker(settings.output):
         places.append(settings.output)
-    for place in (*places, settings.state):
-        if is_remote(place):
+    for folder in (*places, settings.state):
+        if is_remote(folder):
             raise TableError(
-                f"{shown(place)}: a stream writes to a folder that all machines see; name one, or a broker"
+                f"{shown(folder)}: a stream writes to a folder that all machines see; name one, or a broker"
             )
-    for place in places:
-        check_folder(place, settings.format)
+    for folder in places:
+        check_folder(folder, settings.format)
     if settings.report is not None and not Path(settings.report).absolute().parent.is_dir():
         raise TableError(
             f"{settings.report} lies in no folder: make it, or choose another place for the page"
@@ -67,13 +66,30 @@ def check_request(settings: StreamSettings) -> None:
 
 def check_folder(path: str, form: str) -> None:
     """Refuse a folder that holds something else than what streams write, before any work."""
-    place = Path(path)
-    if place.exists() and not place.is_dir():
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
         raise TableError(f"{path} is a file, and a stream writes to a folder: choose another place")
-    if place.is_dir():
+    if folder.is_dir():
         other = JSONL if form == PARQUET else PARQUET
-        for file in place.iterdir():
+        for file in folder.iterdir():
             if file.name != STAGED and not file.name.startswith(("batch-", "columns.", ".")):
                 raise TableError(f"{path} has {file.name}, which no stream wrote: choose another folder")
             if file.name.startswith("batch-") and file.suffix == f".{other}":
                 raise TableError(f"{path} has files of another format ({file.name}): choose another folder")
+
+
+def check_source(settings: StreamSettings) -> None:
+    """Refuse a folder that files cannot be taken from."""
+    if is_remote(settings.events):
+        raise TableError(
+            f"{settings.events}: a stream takes files from a folder that all machines see: name one, "
+            "or a broker"
+        )
+    if not local(settings.events).is_dir():
+        raise TableError(f"{settings.events} is not a folder: make it, and move files of events into it")
+    check_links(settings.events, folders=True)
+    kept = settings.finished.removeprefix(ARCHIVE)
+    if kept != settings.finished:
+        inside = Path(kept).absolute().is_relative_to(local(settings.events).absolute())
+        if not kept or inside:
+            raise TableError(f"finished is {settings.finished!r}: name a folder outside of {settings.events}")

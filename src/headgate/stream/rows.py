@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
 from headgate.contents.results import RESULT_COLUMNS
-from headgate.runtime.questions import RANK, SCORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
 
 
 MALFORMED, LATE, DUPLICATE, UNKNOWN, LEFT_OUT = KINDS = (
@@ -46,12 +45,12 @@ NAMED = 1000
 def match_schema(*, numbered: bool, top: Top | None, results: int | None = None) -> pa.Schema:
     """Return the columns of a match; ids of events are text whatever they were."""
     named: pa.DataType = pa.int64() if numbered else pa.string()
-    found: dict[str, pa.DataType] = {EVENT_ID: pa.string(), SUBSCRIPTION_ID: named}
+    columns: dict[str, pa.DataType] = {EVENT_ID: pa.string(), SUBSCRIPTION_ID: named}
     if top is not None:
-        found |= {SCORE: pa.float64(), RANK: pa.int32()}
+        columns |= {SCORE: pa.float64(), RANK: pa.int32()}
     if results is not None:
-        found |= RESULT_COLUMNS
-    return pa.schema(found)
+        columns |= RESULT_COLUMNS
+    return pa.schema(columns)
 
 
 @dataclass
@@ -162,5 +161,5 @@ class Survey(NamedTuple):
     def has_once(self, marks: Iterable[int]) -> bool:
         """Tell whether no event is there twice, and each of some once."""
         hashes = self.hashes
-        found = set(hashes.tolist())
-        return len(found) == len(hashes) and found.issuperset(marks)
+        marks_seen = set(hashes.tolist())
+        return len(marks_seen) == len(hashes) and marks_seen.issuperset(marks)

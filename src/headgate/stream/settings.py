@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.contents.settings import INPUT, OUTPUT, Giving, formats
+from headgate.contents.settings import Giving, formats
 from headgate.core.ranks import EXACT, RELAXED
-from headgate.core.settings import Kind, check_values, setting, settings_of
+from headgate.core.settings import Input, Output, Seconds, check_values, setting, settings_of
 from headgate.errors import TableError
 from headgate.stream.sources.registry import source_of
 from headgate.tables.settings import Best
@@ -25,42 +25,33 @@ KEEP, DELETE, ARCHIVE = "keep", "delete", "archive:"
 class StreamSettings(Best, Giving):
     """Where events come from, what they are matched against, where matches go, and how."""
 
-    snapshot: str = setting(
+    snapshot: Input = setting(
         "the directory that `compile` wrote; when it is replaced, the next batch uses the new one",
-        kind=INPUT,
         key="compile.snapshot",
         metavar="DIRECTORY",
     )
-    events: str = setting(
+    events: Input = setting(
         "a folder to which files of events are moved whole, `nats://…`, `kafka://…`, or `http://…` of a "
         "[service](service.md#its-log-as-a-source)",
-        kind=INPUT,
         metavar="PLACE",
     )
-    output: str = setting("a folder for matches, `nats://…` or `kafka://…`", kind=OUTPUT, metavar="PLACE")
-    state: str = setting(
+    output: Output = setting("a folder for matches, `nats://…` or `kafka://…`", metavar="PLACE")
+    state: Output = setting(
         "a directory for what the stream must remember; it belongs to one stream",
-        kind=OUTPUT,
         metavar="DIRECTORY",
         more="Run again with the same one, it goes on.",
     )
-    changes: str | None = setting(
+    changes: Input | None = setting(
         "a folder to which files of [changed subscriptions](files.md#changes) are moved, or `nats://…`",
-        None,
-        kind=INPUT,
         metavar="PLACE",
     )
-    dead_letters: str | None = setting(
+    dead_letters: Output | None = setting(
         "a folder for events that were not matched, with reasons",
-        None,
-        kind=OUTPUT,
         metavar="FOLDER",
         shown="`OUTPUT-dead-letters`",
     )
-    rejected_changes: str | None = setting(
+    rejected_changes: Output | None = setting(
         "a folder for changes that were refused, with reasons",
-        None,
-        kind=OUTPUT,
         metavar="FOLDER",
         shown="`OUTPUT-rejected-changes`",
     )
@@ -68,20 +59,19 @@ class StreamSettings(Best, Giving):
         "the format of files of matches and dead letters", PARQUET, option="--files", listed=FORMATS
     )
     content_type: str | None = setting(
-        "RDF, XML: what documents are written in that do not say so", None, option="--format", listed=formats
+        "RDF, XML: what documents are written in that do not say so", option="--format", listed=formats
     )
-    every: float = setting(
+    every: Seconds = setting(
         "from the start of one batch to the start of the next, at least",
         0.5,
-        kind=Kind.SECONDS,
         least=0,
         more="A time is seconds, or such as 90s, 10m, 2h or 1d.",
     )
     once: bool = setting("match what is there, then end", False)
-    seconds: float | None = setting("end after so long", None, kind=Kind.SECONDS, least=0)
-    max_files: int | None = setting("files of one batch, at most", None, least=1)
-    max_bytes: int | None = setting("bytes of the files of one batch, about", None, least=1)
-    max_rows: int | None = setting("messages of a broker in one batch, at most", None, least=1)
+    seconds: Seconds | None = setting("end after so long", least=0)
+    max_files: int | None = setting("files of one batch, at most", least=1)
+    max_bytes: int | None = setting("bytes of the files of one batch, about", least=1)
+    max_rows: int | None = setting("messages of a broker in one batch, at most", least=1)
     finished: str = setting(
         "what becomes of files whose batch is committed: `keep`, `delete` or `archive:FOLDER`",
         KEEP,
@@ -92,38 +82,25 @@ class StreamSettings(Best, Giving):
         "time",
         metavar="NAME",
     )
-    lateness: float | None = setting(
-        "events that are older than the newest that was committed by more are late",
-        None,
-        kind=Kind.SECONDS,
-        least=0,
-        shown="none is",
+    lateness: Seconds | None = setting(
+        "events that are older than the newest that was committed by more are late", least=0, shown="none is"
     )
-    window: float | None = setting(
-        "how long an id is remembered: the same id again is a duplicate; 0 for never",
-        600.0,
-        kind=Kind.SECONDS,
-        least=0,
+    window: Seconds | None = setting(
+        "how long an id is remembered: the same id again is a duplicate; 0 for never", 600.0, least=0
     )
     fold: int = setting("changes after which they are folded into a new snapshot, aside", 10_000, least=1)
     keep: int = setting("batches whose records stay in the state", 1000, least=1)
-    progress: float = setting("between lines of progress", 5.0, kind=Kind.SECONDS, least=0)
-    metrics: str | None = setting(
-        "a file for metrics, as Prometheus reads them", None, kind=OUTPUT, metavar="FILE"
-    )
+    progress: Seconds = setting("between lines of progress", 5.0, least=0)
+    metrics: Output | None = setting("a file for metrics, as Prometheus reads them", metavar="FILE")
     metrics_port: int | None = setting(
-        "a port on this machine where Prometheus can read them", None, metavar="PORT", least=0, most=65_535
+        "a port on this machine where Prometheus can read them", metavar="PORT", least=0, most=65_535
     )
-    report: str | None = setting(
+    report: Output | None = setting(
         "[a page about the run](observing.md#the-report-of-a-run) (`.html`), written when it ends",
-        None,
-        kind=OUTPUT,
         metavar="FILE",
     )
-    stats: str | None = setting(
+    stats: Output | None = setting(
         "a file to which [statistics of subscriptions](observing.md#statistics-of-subscriptions) are added",
-        None,
-        kind=OUTPUT,
         metavar="FILE",
         more="It is made if there is none, and added to every 30 s and at the end. With `--top` only the "
         "best count.",
@@ -153,8 +130,8 @@ class StreamSettings(Best, Giving):
         if self.report is not None and not self.report.endswith(".html"):
             raise TableError(f"{self.report} is not the name of a page: let it end in .html")
         more = (self.factors, self.by, self.decay, self.hops, self.top_column)
-        told = self.mode not in {None, EXACT} or any(more)
-        if self.top is None and told:
+        ranked = self.mode not in {None, EXACT} or any(more)
+        if self.top is None and ranked:
             raise TableError("mode, factors and such say which are best: say with top how many are wanted")
         if self.results_limit is not None and not self.results:
             raise TableError("results_limit says how many rows of a match are wanted: ask for results, too")

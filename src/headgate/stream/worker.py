@@ -18,15 +18,13 @@ import pyarrow as pa
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import Event
-from headgate.core.omission import Omissions
-from headgate.core.stepping import within
+from headgate.core.omission import Omissions, within
 from headgate.errors import EventError
-from headgate.runtime.batch_queries import Counting, sources_of
 from headgate.runtime.parts import PartWriter
+from headgate.runtime.pieces import Counting, sources_of
 from headgate.runtime.seen import found_in, hash_ids
-from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.statistics import pack_statistics
-from headgate.stream.reading import ReadSettings, SourceRow, read_given
+from headgate.stream.reading import SourceReading, SourceRow, read_given
 from headgate.stream.rows import (
     DEAD,
     DUPLICATE,
@@ -41,19 +39,20 @@ from headgate.stream.rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from headgate.runtime.engines import ShardEngines
-    from headgate.runtime.questions import Top
+    from headgate.engine.question import Top
+    from headgate.runtime.engines import Runtime
+    from headgate.runtime.snapshots import Version
 
     Column = pa.Array[Any]
 
 
-class Task(NamedTuple):
+class PartTask(NamedTuple):
     """What workers must know of a batch."""
 
     batch: int
     at: int
     """When it was pinned, in microseconds."""
-    reading: ReadSettings
+    reading: SourceReading
     version: Version
     top: Top | None
     schema: pa.Schema
@@ -78,13 +77,13 @@ class Task(NamedTuple):
 
 
 def match_part(
-    batches: Iterable[pa.RecordBatch], task: Task, number: int = 0, attempt: int = 0
+    batches: Iterable[pa.RecordBatch], task: PartTask, number: int = 0, attempt: int = 0
 ) -> PartReport:
     """Do all of it for one part."""
     name = f"batch-{task.batch:010d}-{number:05d}"
-    part = _Part(task, number, engines_at(task.version))
+    part = _Part(task, number, task.version.open())
     report = part.report
-    found = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
+    written = PartWriter(task.folder, f"{name}.{attempt}", task.form, task.schema)
     dead = PartWriter(task.dead_folder, f"{name}.{attempt}", task.dead_form, DEAD)
     begun = time.perf_counter()
     try:
@@ -94,19 +93,19 @@ def match_part(
             for begin in range(0, len(events), _SIZE):
                 some = events[begin : begin + _SIZE]
                 for matches in part.matches(some):
-                    found.write(matches)
+                    written.write(matches)
                 dead.write(part.left_out(some))
             report.matching += time.perf_counter() - before
             dead.write(refused)
-        report.file, report.dead_file = found.close(), dead.close()
+        report.file, report.dead_file = written.close(), dead.close()
     except BaseException:
-        found.abandon()
+        written.abandon()
         dead.abandon()
         raise
     finally:
         kind_of(task.reading.content).close()
     report.reading = time.perf_counter() - begun - report.matching
-    report.matches = found.rows
+    report.matches = written.rows
     return part.done()
 
 
@@ -116,7 +115,7 @@ _SIZE = 2048
 class _Part:
     """What is found out about a part as it is read."""
 
-    def __init__(self, task: Task, number: int, engines: ShardEngines) -> None:
+    def __init__(self, task: PartTask, number: int, engines: Runtime) -> None:
         self._task = task
         self.report = PartReport(number)
         self._struck = (task.struck or {}).get(number, frozenset())
@@ -150,23 +149,23 @@ class _Part:
         kind = kind_of(self._task.reading.content)
         if not kind.documents:
             return [(each, each.event) for each in given]
-        found: list[tuple[SourceRow, Event | EventError]] = []
+        outcomes: list[tuple[SourceRow, Event | EventError]] = []
         for each, read in zip(given, kind.read([each.event for each in given]), strict=True):
             if isinstance(read, EventError):
-                found.append((each, read))
+                outcomes.append((each, read))
             else:
-                found += [(each, event) for event in read.events]
-        return found
+                outcomes += [(each, event) for event in read.events]
+        return outcomes
 
     def _refused(self, events: Sequence[Event | EventError]) -> list[str | None]:
         """Say why events come from nowhere."""
-        found: list[str | None] = [None] * len(events)
+        reasons: list[str | None] = [None] * len(events)
         if self._pieces.graph:
             rows = [row for row, event in enumerate(events) if isinstance(event, Event)]
             sources = sources_of([event for event in events if isinstance(event, Event)])
             for row, reason in zip(rows, self._pieces.refusals(sources), strict=True):
-                found[row] = reason
-        return found
+                reasons[row] = reason
+        return reasons
 
     def _verdict(
         self, event: Event | EventError, nowhere: str | None, mark: int, seen: bool
@@ -207,9 +206,9 @@ class _Part:
         schema = self._task.schema
         counting = None if self._statistics is None else Counting(self._statistics)
         events = [event for _, event in given]
-        asked = self._pieces.ask(events, ids, self._task.top, counting, self._task.results)
-        for found in within(lambda: self._left_out, asked):
-            columns = [found.column(name).cast(schema.field(name).type) for name in schema.names]
+        portions = self._pieces.ask(events, ids, self._task.top, counting, self._task.results)
+        for portion in within(lambda: self._left_out, portions):
+            columns = [portion.column(name).cast(schema.field(name).type) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def left_out(self, given: Sequence[tuple[SourceRow, Event]]) -> pa.RecordBatch:
@@ -226,15 +225,9 @@ class _Part:
         return self._letters(dead)
 
     def _letters(self, dead: Sequence[tuple[SourceRow, str, str, str | None]]) -> pa.RecordBatch:
-        columns: list[Any] = [
-            [row.text() for row, *_ in dead],
-            [why for _, _, why, _ in dead],
-            [kind for _, kind, *_ in dead],
-            [row.origin for row, *_ in dead],
-            [self._task.batch] * len(dead),
-            [self._task.at] * len(dead),
-            [identity for *_, identity in dead],
-        ]
+        batch, at = self._task.batch, self._task.at
+        rows = [(row.text(), why, kind, row.origin, batch, at, identity) for row, kind, why, identity in dead]
+        columns: Iterable[Any] = zip(*rows, strict=True) if rows else [()] * len(DEAD)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, DEAD, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=DEAD)
 

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 
 from headgate.contents.scores import ReadsScores
 from headgate.core.event import ID
-from headgate.core.id_types import are_whole
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, are_whole
 from headgate.core.interning import TextPool
 from headgate.ranking.filters.clause_index import ClauseIndex
 from headgate.ranking.filters.clauses import ClauseTable, Named, Weighted
@@ -110,10 +109,10 @@ def _one_type(ids: pa.Table, form: Format, numbered: bool | None) -> pa.Array[An
     numbers, texts = ids["id_number"].combine_chunks(), ids["id_text"].combine_chunks()
     if numbered is None and texts.null_count == len(texts):
         return numbers
-    found = pc.coalesce(texts, numbers.cast(pa.string()))
+    ids_as_text = pc.coalesce(texts, numbers.cast(pa.string()))
     if numbered is None:
-        numbered = form is Format.CSV and pc.all(are_whole(found)).as_py()
-    return found.cast(pa.int64() if numbered else pa.large_string())
+        numbered = form is Format.CSV and pc.all(are_whole(ids_as_text)).as_py()
+    return ids_as_text.cast(pa.int64() if numbered else pa.large_string())
 
 
 def _refused(bad: pa.Table, again: pa.Table, identities: list[Id]) -> pa.Table:
@@ -134,7 +133,7 @@ def save_index(
     compiled: pa.Table,
     numbered: NumberedRows,
     contents: Contents,
-    place: Path,
+    path: Path,
     *,
     ranked: bool,
     source: dict[str, object] | None = None,
@@ -143,9 +142,9 @@ def save_index(
     filters = take_filters(compiled, numbered, contents)
     if ranked:
         ranks = read_ranks(compiled, PART, numbered.rows, contents)
-        ranked_index(filters, ranks, contents).save(place, source=source)
+        ranked_index(filters, ranks, contents).save(path, source=source)
     else:
-        filters.programs.index(filters.ids, filters.texts).save(place, source=source)
+        filters.programs.index(filters.ids, filters.texts).save(path, source=source)
     return filters
 
 
@@ -192,8 +191,8 @@ def read_ranks(compiled: pa.Table, part: str, rows: Ints, contents: Contents) ->
 
     `part` is the column that tells which batch a row was in.
     """
-    given = compiled.select([part, TEXTS, NAMES, CLAUSE_PROGRAMS])
-    payloads = given.filter(_compute.is_valid(given[TEXTS])).sort_by(part)
+    clauses = compiled.select([part, TEXTS, NAMES, CLAUSE_PROGRAMS])
+    payloads = clauses.filter(_compute.is_valid(clauses[TEXTS])).sort_by(part)
     texts = _flat(payloads[TEXTS])
     coded = texts.dictionary_encode()
     number = np.asarray(coded.indices, np.int64)
@@ -286,5 +285,5 @@ def _named(names: pa.Array[Any]) -> Named:
 
 def _flat(lists: pa.ChunkedArray[Any]) -> pa.Array[Any]:
     """Return the elements of lists, one after another."""
-    found: pa.Array[Any] = _compute.list_flatten(lists.combine_chunks())
-    return found
+    elements: pa.Array[Any] = _compute.list_flatten(lists.combine_chunks())
+    return elements

@@ -17,18 +17,18 @@ import fcntl
 import glob
 import json
 import os
-import shutil
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from headgate.errors import TableError
 from headgate.tables.places import is_remote, local
+from headgate.tables.writing import discard_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    Discard = Callable[[Path], None]
+    from headgate.tables.writing import Discard
 
 _EXCHANGE, _HERE = 2, -100
 """RENAME_EXCHANGE and AT_FDCWD of Linux."""
@@ -47,10 +47,6 @@ class Elsewhere(Protocol):
         """Remove what is there, if anything is."""
 
 
-def _discard(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 class ChangeSet:
     """Tables that are written, and not yet in their places."""
 
@@ -58,7 +54,7 @@ class ChangeSet:
         self._discard = discard
         self._elsewhere = elsewhere
         self._local: list[tuple[Path, Path]] = []
-        self._remote: list[tuple[str, str]] = []
+        self._remote: list[tuple[Elsewhere, str, str]] = []
         self.held = ExitStack()
         """What is held until all tables are in their places."""
 
@@ -67,37 +63,35 @@ class ChangeSet:
         if is_remote(path):
             assert self._elsewhere is not None, "tables on other file systems are written by Spark"
             beside = self._elsewhere.staged(path)
-            self._remote.append((beside, path))
+            self._remote.append((self._elsewhere, beside, path))
             return beside
-        place = _place_of(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        folder = place.with_name(f".{place.name}.{os.getpid()}.staged")
-        _discard(folder)
+        table = _place_of(path)
+        table.parent.mkdir(parents=True, exist_ok=True)
+        folder = table.with_name(f".{table.name}.{os.getpid()}.staged")
+        discard_folder(folder)
         folder.mkdir()
         # Where folders cannot be locked, as on NFS, they are not swept either.
         with suppress(OSError):
             self.held.enter_context(_locked(folder))
-        self._local.append((folder / place.name, place))
-        return str(folder / place.name)
+        self._local.append((folder / table.name, table))
+        return str(folder / table.name)
 
     def commit(self) -> None:
         """Move all tables to their places: the first one last, so that what it goes with is there already."""
-        moves = [_Move(staged, place, staged.stat().st_ino) for staged, place in self._local]
+        moves = [_Move(staged, table, staged.stat().st_ino) for staged, table in self._local]
         with _noted(moves):
-            swapped: list[tuple[str, str]] = []
+            swapped: list[tuple[Elsewhere, str, str]] = []
             try:
-                for pair in reversed(self._remote):
-                    assert self._elsewhere is not None
-                    self._elsewhere.swap(*pair)
-                    swapped.append(pair)
+                for elsewhere, beside, path in reversed(self._remote):
+                    elsewhere.swap(beside, path)
+                    swapped.append((elsewhere, beside, path))
                 for move in reversed(moves):
                     move.do()
             except BaseException:
                 for move in moves:
                     move.undo()
-                for pair in reversed(swapped):
-                    assert self._elsewhere is not None
-                    self._elsewhere.swap(*pair)
+                for elsewhere, beside, path in reversed(swapped):
+                    elsewhere.swap(beside, path)
                 raise
             self.discard()
 
@@ -105,14 +99,13 @@ class ChangeSet:
         """Remove what is not in its place, or was in it before."""
         for staged, _ in self._local:
             self._discard(staged.parent)
-        for beside, _ in self._remote:
-            assert self._elsewhere is not None
-            self._elsewhere.discard(beside)
+        for elsewhere, beside, _ in self._remote:
+            elsewhere.discard(beside)
 
 
 @contextmanager
 def changing(
-    paths: Iterable[str | None], discard: Discard = _discard, elsewhere: Elsewhere | None = None
+    paths: Iterable[str | None], discard: Discard = discard_folder, elsewhere: Elsewhere | None = None
 ) -> Iterator[ChangeSet]:
     """Have tables take their places together after the block, if it ends well; else nothing changes.
 
@@ -159,15 +152,15 @@ def finish(path: str) -> None:
         for move in moves:
             move.do()
         for move in moves:
-            _discard(move.staged.parent)
+            discard_folder(move.staged.parent)
         journal.unlink()
 
 
-def _sweep(place: Path) -> None:
+def _sweep(table: Path) -> None:
     """Remove what others have staged for a table, if they are not alive."""
-    for folder in place.parent.glob(f".{glob.escape(place.name)}.*.staged"):
+    for folder in table.parent.glob(f".{glob.escape(table.name)}.*.staged"):
         with suppress(OSError), _locked(folder):
-            _discard(folder)
+            discard_folder(folder)
 
 
 @contextmanager
@@ -230,13 +223,13 @@ def _place_of(path: str) -> Path:
     return local(path).resolve()
 
 
-def _journal_of(place: Path) -> Path:
-    return place.with_name(f".{place.name}.changing")
+def _journal_of(table: Path) -> Path:
+    return table.with_name(f".{table.name}.changing")
 
 
-def _inode(place: Path) -> int | None:
+def _inode(path: Path) -> int | None:
     try:
-        return place.stat().st_ino
+        return path.stat().st_ino
     except FileNotFoundError:
         return None
 

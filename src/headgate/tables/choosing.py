@@ -54,8 +54,8 @@ def find_dialects(batches: Iterable[pa.RecordBatch], default: str) -> Iterator[p
         unnamed = (_dialect(line, default) for line in values.filter(pc.invert(named)).to_pylist())
         first = next((each for each in unnamed if each is not None), None)
         others = (_dialect(line, default) for line in values.filter(named).to_pylist())
-        found = {each for each in (first, *others) if each is not None}
-        yield pa.RecordBatch.from_pydict({DIALECT: pa.array(sorted(found), pa.string())})
+        dialects = {each for each in (first, *others) if each is not None}
+        yield pa.RecordBatch.from_pydict({DIALECT: pa.array(sorted(dialects), pa.string())})
 
 
 def _dialect(line: bytes | None, default: str) -> str | None:
@@ -66,8 +66,8 @@ def _dialect(line: bytes | None, default: str) -> str | None:
         text, dialect = row.filter, row.dialect
         if text is None or dialect is None:
             # Names have no case.
-            given = read_line(line)
-            text, dialect = given.get(FILTER), given.get(DIALECT)
+            fields = read_line(line)
+            text, dialect = fields.get(FILTER), fields.get(DIALECT)
     except (*UNUSUAL, HeadgateError):
         return None
     return None if text is None else default if dialect is None else str(dialect)

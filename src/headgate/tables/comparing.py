@@ -28,15 +28,15 @@ def check_types(fields: Fields, path: str, target: Target) -> tuple[str, ...]:
     Returns the attributes that filters name and the table lacks.
     """
     unknown = []
-    for attribute, found, inside in attribute_fields(fields, target):
-        if found is None:
+    for attribute, column, inside in attribute_fields(fields, target):
+        if column is None:
             unknown.append(dotted(attribute))
         elif inside:
             # Spark would go there.
-            what = f"{path}: {dotted(attribute[:-inside])} is {_called(found)}"
+            what = f"{path}: {dotted(attribute[:-inside])} is {_called(column)}"
             raise TableError(f"{what}, which {dotted(attribute)} cannot go into: make it a struct")
-        elif attribute in target.compared and not is_comparable(found.type):
-            what = f"{path}: {dotted(attribute)} is {_called(found)}, which filters cannot compare"
+        elif attribute in target.compared and not is_comparable(column.type):
+            what = f"{path}: {dotted(attribute)} is {_called(column)}, which filters cannot compare"
             raise TableError(f"{what}: cast it to a type that filters know")
     return tuple(sorted(unknown))
 
@@ -51,8 +51,8 @@ def attribute_fields(fields: Fields, target: Target) -> Iterator[tuple[Path, Fie
 
 
 def _called(field: Field) -> str:
-    said = (field.metadata or {}).get(CALLED.encode())
-    return str(field.type) if said is None else said.decode()
+    name = (field.metadata or {}).get(CALLED.encode())
+    return str(field.type) if name is None else name.decode()
 
 
 def attribute_paths(fields: Fields, mark: str = "", prefix: Path = ()) -> Iterator[Path]:
@@ -78,15 +78,15 @@ def _find(fields: Fields, attribute: Path) -> tuple[Field | None, int]:
     """Find the column of an attribute, through structs, or the map on the way to it."""
     if attribute[0][:1] in (JOINED, EXACT_JOINED):
         return _find_joined(fields, attribute[0][0], attribute), 0
-    found: Field | None = None
-    for place, name in enumerate(attribute):
-        if found is not None and pa.types.is_map(found.type):
-            return found, len(attribute) - place
-        found = next((each for each in fields if same_name(name, each.name)), None)
-        if found is None:
+    column: Field | None = None
+    for position, name in enumerate(attribute):
+        if column is not None and pa.types.is_map(column.type):
+            return column, len(attribute) - position
+        column = next((each for each in fields if same_name(name, each.name)), None)
+        if column is None:
             return None, 0
-        fields = _inside(found.type)
-    return found, 0
+        fields = _inside(column.type)
+    return column, 0
 
 
 def _find_joined(fields: Fields, mark: str, attribute: Path, prefix: Path = ()) -> Field | None:
@@ -96,7 +96,7 @@ def _find_joined(fields: Fields, mark: str, attribute: Path, prefix: Path = ()) 
         if path == attribute:
             return each
         inside = attribute[0].startswith(f"{path[0]}.")
-        found = _find_joined(_inside(each.type), mark, attribute, path) if inside else None
-        if found is not None:
-            return found
+        column = _find_joined(_inside(each.type), mark, attribute, path) if inside else None
+        if column is not None:
+            return column
     return None

@@ -78,8 +78,8 @@ def columns_of(names: Sequence[str], rows: Iterable[CsvRow], broken: list[str]) 
         else:
             broken.append(row.text)
     columns = zip(*values, strict=True) if values else ([] for _ in names)
-    found = [pa.array([value or None for value in column], pa.string()) for column in columns]
-    return pa.table(dict(zip(names, found, strict=True)))
+    arrays = [pa.array([value or None for value in column], pa.string()) for column in columns]
+    return pa.table(dict(zip(names, arrays, strict=True)))
 
 
 def typed(table: Csv, path: str, texts: Iterable[str]) -> pa.Table:
@@ -101,5 +101,5 @@ def _typed(column: pa.ChunkedArray[Any], name: str, path: str) -> pa.ChunkedArra
         raise UnsureError(f"{path}: column {name} holds {text!r}, whose type is not clear") from None
     if kind == TEXT:
         return column
-    found: list[Any] = [None if text is None else values[text] for text in column.to_pylist()]
-    return pa.chunked_array([pa.array(found, TYPES[kind])])
+    typed_values: list[Any] = [None if text is None else values[text] for text in column.to_pylist()]
+    return pa.chunked_array([pa.array(typed_values, TYPES[kind])])

@@ -7,7 +7,7 @@ event for each of its items.
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -15,12 +15,12 @@ import pyarrow as pa
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
-from headgate.core.id_types import is_whole
+from headgate.core.ids import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
 from headgate.runtime.rows import why_broken
 from headgate.tables.event_rows import NUMBERS, PARSED, REASON, ROW, TEXTS, is_record, judged
-from headgate.tables.lines import BROKEN, VALUE
+from headgate.tables.lines import BROKEN, VALUE, portions
 from headgate.tables.packed import codec_of, unpack
 from headgate.tables.requests import type_of_file, type_of_name
 
@@ -101,9 +101,9 @@ class _File(NamedTuple):
     def row(self) -> str:
         """Write a row of the file, as it could have come in a table."""
         text = None if self.content is None else self.content.decode(errors="replace")
-        found = {ID: self.name, CONTENT_TYPE: self.kind, DATA: text}
+        row = {ID: self.name, CONTENT_TYPE: self.kind, DATA: text}
         return json.dumps(
-            {name: value for name, value in found.items() if value is not None}, ensure_ascii=False
+            {name: value for name, value in row.items() if value is not None}, ensure_ascii=False
         )
 
 
@@ -125,33 +125,14 @@ def _read(
     reading: ReadSettings,
     given: Callable[[pa.RecordBatch, ReadSettings], Iterable[_Given]],
 ) -> Iterator[pa.RecordBatch]:
-    with _parsing(kind_of(reading.content)):
+    with closing(kind_of(reading.content)):
         for batch in batches:
-            for some in _together(given(batch, reading)):
+            for some in portions(given(batch, reading), DOCUMENTS, _size, BYTES):
                 yield _events(some, reading)
 
 
-@contextmanager
-def _parsing(kind: Kind) -> Iterator[None]:
-    """End what reading started with the task."""
-    try:
-        yield
-    finally:
-        kind.close()
-
-
-def _together(given: Iterable[_Given]) -> Iterator[list[_Given]]:
-    """Take as many as are parsed together."""
-    held: list[_Given] = []
-    size = 0
-    for each in given:
-        held.append(each)
-        size += len(each.event.data) if isinstance(each.event, Event) else 0
-        if len(held) >= DOCUMENTS or size >= BYTES:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+def _size(given: _Given) -> int:
+    return len(given.event.data) if isinstance(given.event, Event) else 0
 
 
 def _rows(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_Line]:
@@ -200,16 +181,16 @@ def document_of(row: Mapping[str, object], kind: Kind, default: str | None) -> E
 
 
 def _type(row: Mapping[str, object], kind: Kind, default: str | None) -> str:
-    given = row.get(CONTENT_TYPE)
-    if given is None and default is not None:
+    named = row.get(CONTENT_TYPE)
+    if named is None and default is not None:
         return default
     names = ", ".join(kind.types)
-    if given is None:
+    if named is None:
         raise EventError(f"the event has no {CONTENT_TYPE!r}: name the format of its data, one of {names}")
-    found = type_of_name(given, kind)
-    if found is None:
-        raise EventError(f"{CONTENT_TYPE} {given!r} is not a format of {kind.title}: give one of {names}")
-    return found
+    media = type_of_name(named, kind)
+    if media is None:
+        raise EventError(f"{CONTENT_TYPE} {named!r} is not a format of {kind.title}: give one of {names}")
+    return media
 
 
 def _data(row: Mapping[str, object], kind: Kind) -> str | bytes:
@@ -223,10 +204,10 @@ def _data(row: Mapping[str, object], kind: Kind) -> str | bytes:
 
 def _documents(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_File]:
     kind = kind_of(reading.content)
-    for path, length, found in zip(*(batch[name] for name in (PATH, LENGTH, CONTENT)), strict=True):
+    for path, length, held in zip(*(batch[name] for name in (PATH, LENGTH, CONTENT)), strict=True):
         name = _name(path.as_py(), reading.folder)
         codec = codec_of(name)
-        content: bytes | None = found.as_py()
+        content: bytes | None = held.as_py()
         bad = bad_length(length.as_py(), kind)
         if bad is None and codec is not None and content is not None:
             content, bad = unpack_document(content, codec, kind)
@@ -269,14 +250,14 @@ def _events(given: Sequence[_Given], reading: ReadSettings) -> pa.RecordBatch:
     read = kind.read([each for each in judged([each.event for each in given], judge) if each is not None])
     rows: list[dict[str, Any]] = []
     tally = dict.fromkeys(TALLY, 0)
-    for each, found in zip(given, read, strict=True):
-        if isinstance(found, EventError):
-            rows.append({ROW: each.row(), REASON: str(found)})
+    for each, outcome in zip(given, read, strict=True):
+        if isinstance(outcome, EventError):
+            rows.append({ROW: each.row(), REASON: str(outcome)})
             continue
-        tally[FEEDS] += found.feed
-        tally[LENIENT] += found.notes > 0
-        tally[NOTES] += found.notes
-        for event in found.events:
+        tally[FEEDS] += outcome.feed
+        tally[LENIENT] += outcome.notes > 0
+        tally[NOTES] += outcome.notes
+        for event in outcome.events:
             tally[NUMBERS if isinstance(event.id, int) else TEXTS] += 1
             tally[WHOLE_TEXTS] += isinstance(event.id, str) and is_whole(event.id)
             rows.append(_row(event, each.event if reading.keep else None, kind))

@@ -5,14 +5,15 @@ In which form workers get them, and what they make of them, is in `frames/readin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, media_type
 from headgate.errors import EventError
-from headgate.tables.lines import VALUE
+from headgate.runtime.rows import why_broken
+from headgate.tables.lines import BROKEN, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,30 +40,37 @@ def judged(read: Sequence[Event | EventError | None], judge: Judge | None) -> li
     if judge is None:
         return list(read)
     reasons = iter(judge([event for event in read if isinstance(event, Event)]))
-    found: list[Event | EventError | None] = []
+    outcomes: list[Event | EventError | None] = []
     for event in read:
         reason = next(reasons) if isinstance(event, Event) else None
-        found.append(event if reason is None else EventError(reason))
-    return found
+        outcomes.append(event if reason is None else EventError(reason))
+    return outcomes
 
 
 def read_events(batch: pa.RecordBatch, content: str) -> list[Event]:
     """Make events of documents that were read for a kind of content."""
     kind = kind_of(content)
-    found = []
+    events = []
     rows = zip(
         *(batch[name].to_pylist() for name in (ID, "source_number", "source_text", PARSED)), strict=True
     )
     for identity, number, text, packed in rows:
         data, written = kind.unpack(packed)
         source = text if number is None else number
-        found.append(Event(identity, data, source=source, content_type=written))
-    return found
+        events.append(Event(identity, data, source=source, content_type=written))
+    return events
 
 
-def lines_of(batch: pa.RecordBatch) -> list[Any]:
-    """Return the lines of a batch."""
-    return batch[VALUE].to_pylist()
+def read_lines(batch: pa.RecordBatch, mark: str) -> list[Event | EventError | None]:
+    """Read the lines of a batch, as `read_event` does."""
+    values: list[bytes | None] = batch[VALUE].to_pylist()
+    if BROKEN not in batch.schema.names:
+        return [read_event(value or b"", mark) for value in values]
+    broken: list[str | None] = batch[BROKEN].to_pylist()
+    return [
+        EventError(why_broken(line)) if value is None else read_event(value, mark)
+        for value, line in zip(values, broken, strict=True)
+    ]
 
 
 def read_event(line: bytes, mark: str = "") -> Event | EventError | None:
@@ -98,44 +106,19 @@ def is_record(row: Mapping[str, object], default: str | None) -> bool:
     return named is not None or default is None or not text
 
 
-def keep_events(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Drop the lines that are no events, and blank ones."""
-    for batch in batches:
-        kept = [isinstance(read_event(line), Event) for line in lines_of(batch)]
-        yield batch.filter(pa.array(kept, pa.bool_()))
-
-
-SURVEY_DDL = f"{ROW} string, {REASON} string, {NUMBERS} long, {TEXTS} long"
 _TYPES: dict[str, pa.DataType] = {
     ROW: pa.string(),
     REASON: pa.string(),
     NUMBERS: pa.int64(),
     TEXTS: pa.int64(),
 }
-_SURVEY = pa.schema(_TYPES)
-
-
-def survey_lines(
-    batches: Iterable[pa.RecordBatch], judge: Judge | None = None, mark: str = ""
-) -> Iterator[pa.RecordBatch]:
-    """List the lines that are no events, with the reason, and count the ids by type."""
-    for batch in batches:
-        lines = lines_of(batch)
-        read = judged([read_event(line, mark) for line in lines], judge)
-        refused = [
-            {ROW: line.decode(errors="replace"), REASON: str(error)}
-            for line, error in zip(lines, read, strict=True)
-            if isinstance(error, EventError)
-        ]
-        ids = [event.id for event in read if isinstance(event, Event)]
-        texts = sum(isinstance(identity, str) for identity in ids)
-        counts = {NUMBERS: len(ids) - texts, TEXTS: texts}
-        yield pa.RecordBatch.from_pylist([*refused, counts], schema=_SURVEY)
+SURVEY = pa.schema(_TYPES)
+"""A line that is no event, or how many ids of a batch are of which type."""
 
 
 def list_refused(batches: Iterable[pa.RecordBatch], sources: Sources) -> Iterator[pa.RecordBatch]:
     """List the rows whose source is refused, with the reason."""
     for batch in batches:
         reasons = pa.array(sources.refusals(batch.column(SOURCE)), pa.string())
-        found = pa.RecordBatch.from_arrays([batch.column(ROW), reasons], names=[ROW, REASON])
-        yield found.filter(reasons.is_valid())
+        rows = pa.RecordBatch.from_arrays([batch.column(ROW), reasons], names=[ROW, REASON])
+        yield rows.filter(reasons.is_valid())

@@ -1,4 +1,4 @@
-"""What workers do to compile subscriptions: rows of JSON in, programs or reasons out.
+"""What workers do to compile subscriptions and tables of a graph: rows of JSON in, programs or reasons out.
 
 The programs of a batch travel together, as one value in the batch's first row; the other rows say which of
 them is theirs. What a program is, the content room knows; what a row may hold, `runtime/rows.py`. To rank
@@ -8,7 +8,7 @@ subscriptions, filters are taken apart into clauses: the distinct ones of a batc
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -16,23 +16,13 @@ import pyarrow.compute as pc
 
 from headgate.contents.scores import read_scoring
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.core.event import ID
-from headgate.core.subscription import dialects
 from headgate.core.values import fold
 from headgate.errors import FilterError, HeadgateError
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
 from headgate.ranking.filters.clauses import weigh
 from headgate.records.compiling import RecordWriters
-from headgate.runtime.rows import (
-    FILTER,
-    RANKS,
-    SCORE,
-    WEIGHTS,
-    read_id,
-    read_line,
-    read_score,
-    read_subscription,
-    read_weights,
-)
+from headgate.runtime import rows
+from headgate.runtime.rows import FILTER, SCORE, WEIGHTS, read_line, read_score, read_weights
 from headgate.tables.lines import BLOCK, BROKEN, FILE, ORDER, POSITION, VALUE
 
 if TYPE_CHECKING:
@@ -41,10 +31,6 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import FilterWriter, Writers
     from headgate.core.ranks import Weights
 
-    Spoken: TypeAlias = str
-else:
-    # Whatever a content room speaks: checkers of types cannot know it.
-    Spoken = Literal[dialects()]
 
 SCORING = "scoring"
 """A score that is an expression."""
@@ -79,15 +65,15 @@ class Clauses:
         """Take a filter apart; returns the numbers of its clauses, and their weights. Refuses bad weights."""
         clauses = self._writers.clauses(text)
         weighed = weigh(clauses, weights, what)
-        found = []
+        numbers = []
         for clause in clauses:
             number = self._numbers.get(clause.filter)
             if number is None:
                 self._writer.add(clause.filter, self._writers.dialect)
                 number = self._numbers[clause.filter] = len(self._numbers)
                 self._names.append(clause.names)
-            found.append(number)
-        return found, weighed
+            numbers.append(number)
+        return numbers, weighed
 
     def payload(self, rows: int) -> dict[str, pa.Array[Any]]:
         """Return the columns of a batch that only its first row fills."""
@@ -104,15 +90,15 @@ def find_fields(batches: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iter
     """Find the lines of JSON that have one of some fields."""
     for batch in batches:
         likely = batch[VALUE].filter(mentions(batch, names))
-        found = [line for line in likely.to_pylist() if line and _has_any(line, names)]
-        yield pa.RecordBatch.from_pydict({VALUE: pa.array(found, pa.binary())})
+        lines = [line for line in likely.to_pylist() if line and _has_any(line, names)]
+        yield pa.RecordBatch.from_pydict({VALUE: pa.array(lines, pa.binary())})
 
 
 def mentions(batch: pa.RecordBatch, names: Sequence[str]) -> pa.Array[Any]:
     """Tell which lines of JSON may have one of some fields: names may be written with escapes."""
     hint = rf"(?i)\\u00|\"(?:{'|'.join(map(re.escape, names))})\""
-    found: pa.Array[Any] = pc.match_substring_regex(batch[VALUE], hint)
-    return found
+    flags: pa.Array[Any] = pc.match_substring_regex(batch[VALUE], hint)
+    return flags
 
 
 def _has_any(line: bytes, names: Sequence[str]) -> bool:
@@ -129,45 +115,98 @@ ROW = "row"
 PART = "part"
 """The number of a batch."""
 NUMBER = "number"
-"""The place of an accepted row's program among those of its part; NULL for refused rows."""
+"""The place of a row's program among those of its part; NULL where no filter was compiled."""
 PROGRAMS = "programs"
 """The programs of a part, in its first row."""
-
-_TYPES: dict[str, pa.DataType] = {
-    FILE: pa.string(),
-    BLOCK: pa.int64(),
-    POSITION: pa.int64(),
-    "id_number": pa.int64(),
-    "id_text": pa.string(),
-    FILTER: pa.string(),
-    ROW: pa.string(),
-    REASON: pa.string(),
-    PLACE: pa.int64(),
-    PART: pa.int64(),
-    NUMBER: pa.int64(),
-    PROGRAMS: pa.binary(),
-}
-COMPILED = pa.schema(_TYPES)
-COMPILED_RANKED = pa.unify_schemas([COMPILED, RANKED])
-"""The same where subscriptions are ranked."""
-
 
 UNUSUAL = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
 """What decoding raises for a row that must be looked at field by field."""
 Number = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
 
 
-class _Row(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A row that is a subscription and nothing else; others are looked at field by field."""
+class _Alone(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A row as usual: it has nothing but the columns of its table. Others are looked at field by field."""
 
-    id: Number | str
-    filter: str
-    dialect: Spoken | None = None
+    id: Number | str | None = None
+    filter: str | None = None
+    dialect: str | None = None
     score: Any = None
     weights: Any = None
 
 
-_ROWS = msgspec.json.Decoder(_Row)
+class _Hung(_Alone, forbid_unknown_fields=True, gc=False):
+    node: Number | str | None = None
+    score: float | None = None
+
+
+class _Node(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    id: Number | str | None = None
+    kind: str | None = None
+    filter: str | None = None
+    dialect: str | None = None
+    subscription: Number | str | None = None
+    score: float | None = None
+    cost: float | None = None
+
+
+class _Edge(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    source: Number | str | None = None
+    target: Number | str | None = None
+    filter: str | None = None
+    dialect: str | None = None
+    cost: float | None = None
+
+
+class Shape(NamedTuple):
+    """What the rows of a table are made of: for rows that are as usual, and for the others."""
+
+    row: type[_Alone | _Node | _Edge]
+    columns: rows.Columns
+
+    def read(self, value: bytes | None, broken: str | None, row: Any) -> None:
+        """Read a row column by column, and raise for the first that cannot be used; what was read stays."""
+        line = read_line(value, broken)
+        fields: dict[str, Any] = {}
+        try:
+            self.columns.read(line, fields)
+            self.columns.check(fields, line)
+        finally:
+            for name, each in fields.items():
+                setattr(row, name, each)
+        if isinstance(row, _Alone):
+            row.weights = line.get(WEIGHTS)
+            row.score = fields.get(SCORE, line.get(SCORE))
+
+    def schema(self, *, ranked: bool) -> pa.Schema:
+        """Return the columns that workers make of the rows; if they are ranked, with what clauses have."""
+        kinds: dict[str, pa.DataType] = {FILE: pa.string(), BLOCK: pa.int64(), POSITION: pa.int64()}
+        for name in self.columns.ids:
+            kinds |= {number_of(name): pa.int64(), text_of(name): pa.string()}
+        kinds |= dict.fromkeys((*self.columns.texts, FILTER, ROW, REASON), pa.string())
+        kinds |= dict.fromkeys(self.columns.numbers, pa.float64())
+        kinds |= dict.fromkeys((PLACE, PART, NUMBER), pa.int64())
+        made = pa.schema({**kinds, PROGRAMS: pa.binary()})
+        return pa.unify_schemas([made, RANKED]) if ranked else made
+
+
+def number_of(name: str) -> str:
+    """Name the column of an id's whole numbers."""
+    return f"{name}_number"
+
+
+def text_of(name: str) -> str:
+    """Name the column of an id's texts: which of the two a table has is known when all rows were read."""
+    return f"{name}_text"
+
+
+ALONE = "alone"
+"""Subscriptions without a graph."""
+SHAPES = {
+    ALONE: Shape(_Alone, rows.SUBSCRIPTIONS),
+    NODES: Shape(_Node, rows.NODES),
+    EDGES: Shape(_Edge, rows.EDGES),
+    SUBSCRIPTIONS: Shape(_Hung, rows.HUNG),
+}
 
 
 class Filters:
@@ -194,18 +233,22 @@ def compile_batches(
     writers: Writers | None = None,
     part: int = 0,
     *,
+    table: str = ALONE,
     dialect: str | None = None,
     ranked: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Compile the subscriptions of some batches; refused rows come back with the reason, none is dropped.
+    """Compile the filters of a table's rows; refused rows come back with the reason, none is dropped.
 
     `writers` are those of the filters' room, of records by default; `dialect` is that of rows that name none,
-    by default the room's own. Unless they are `ranked`, scores and weights are fields like any other, and
-    passed over.
+    by default the room's own. Only subscriptions may be `ranked`: their filters are taken apart into clauses,
+    too. Else weights, and scores without a graph, are fields like any other, and passed over.
     """
     writers = writers or RecordWriters()
+    shape = SHAPES[table]
+    decoder = msgspec.json.Decoder(shape.row)
     for number, batch in numbered(batches, part):
-        yield _compile_batch(batch, writers, number, dialect=dialect or writers.dialect, ranked=ranked)
+        usual = dialect or writers.dialect
+        yield _compile_batch(batch, shape, decoder, writers, number, dialect=usual, ranked=ranked)
 
 
 def numbered(batches: Iterable[pa.RecordBatch], part: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -222,64 +265,83 @@ def numbered(batches: Iterable[pa.RecordBatch], part: int) -> Iterator[tuple[int
 
 
 def _compile_batch(
-    batch: pa.RecordBatch, writers: Writers, part: int, *, dialect: str, ranked: bool
+    batch: pa.RecordBatch,
+    shape: Shape,
+    decoder: Any,
+    writers: Writers,
+    part: int,
+    *,
+    dialect: str,
+    ranked: bool,
 ) -> pa.RecordBatch:
     values: list[bytes | None] = batch[VALUE].to_pylist()
-    parsed, clauses = Filters(writers.writer()), Clauses(writers)
-    names = [
-        "id_number",
-        "id_text",
-        FILTER,
-        REASON,
-        PLACE,
-        NUMBER,
-        *([SCORE, SCORING, WEIGHTS, CLAUSES] if ranked else []),
-    ]
-    found: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
-    id_numbers, id_texts, filters, numbers = (
-        found[name] for name in ("id_number", "id_text", FILTER, NUMBER)
-    )
-    weighed = None
-    for place, value in enumerate(values):
+    parsed, clauses, read = Filters(writers.writer()), Clauses(writers), []
+    required, refusal, alone = shape.columns.required, shape.columns.error, shape.row is _Alone
+    names = [FILTER, REASON, PLACE, NUMBER, *([SCORE, SCORING, WEIGHTS, CLAUSES] if ranked else [])]
+    more: dict[str, list[Any]] = {name: [None] * len(values) for name in names}
+    filters, numbers = more[FILTER], more[NUMBER]
+    weights = None
+    for index, value in enumerate(values):
+        row: Any = None
         try:
             try:
-                row = _ROWS.decode(value)  # type: ignore[arg-type]
-                identity, written, spoken = row.id, row.filter, row.dialect or dialect
-                score, weights = row.score, row.weights
-                (id_texts if type(identity) is str else id_numbers)[place] = identity
+                row = decoder.decode(value)
             except UNUSUAL:
-                given = read_line(value, batch[BROKEN][place].as_py() if value is None else None)
-                named = read_id(given, ID)
-                (id_texts if isinstance(named, str) else id_numbers)[place] = named
-                subscription = read_subscription(given, dialect, ranked=False, graph=False)
-                identity, written, spoken = subscription.id, subscription.filter, subscription.dialect
-                score, weights = (given.get(name) for name in RANKS)
+                row = shape.row()
+                shape.read(value, batch[BROKEN][index].as_py() if value is None else None, row)
+            for name, complaint in required.items():
+                if getattr(row, name) is None:
+                    raise refusal(complaint)
             if ranked:
-                read, weighed = read_score(score), read_weights(weights)
-                found[SCORE][place] = read if isinstance(read, float) else 0.0
-                if isinstance(read, str):
-                    read_scoring(writers, read, identity)
-                    found[SCORING][place] = read
-            filters[place] = text = parsed.add(written, spoken)
+                weights = read_weights(row.weights)
+                if alone:
+                    more[SCORE][index], more[SCORING][index] = _score(writers, row)
+            if row.filter is not None:
+                filters[index] = parsed.add(row.filter, dialect if row.dialect is None else row.dialect)
+                numbers[index] = parsed.count - 1
             if ranked:
-                what = f"subscription {identity!r}"
-                found[CLAUSES][place], found[WEIGHTS][place] = clauses.add(text, weighed, what)
+                what = f"subscription {row.id!r}"
+                more[CLAUSES][index], more[WEIGHTS][index] = clauses.add(filters[index], weights, what)
         except HeadgateError as error:
-            found[REASON][place] = str(error)
-            found[PLACE][place] = place_of(error)
-            continue
-        numbers[place] = parsed.count - 1
-    kinds = COMPILED_RANKED if ranked else COMPILED
-    columns: dict[str, Any] = {
-        name: pa.array(column, kinds.field(name).type) for name, column in found.items()
-    }
-    columns.update({name: batch[name] for name in ORDER})
-    columns[ROW] = rows_as_text(batch)
-    columns[PART] = pa.array([part] * len(values), pa.int64())
+            more[REASON][index], more[PLACE][index] = str(error), place_of(error)
+        read.append(row)
+    columns: dict[str, Any] = {**{name: batch[name] for name in ORDER}, PART: [part] * len(values), **more}
+    for name in shape.columns.ids:
+        ids = [getattr(row, name) for row in read]
+        columns[number_of(name)] = [value if type(value) is int else None for value in ids]
+        columns[text_of(name)] = [value if type(value) is str else None for value in ids]
+    for name in (*shape.columns.texts, *shape.columns.numbers):
+        columns[name] = [getattr(row, name) for row in read]
+    columns[ROW] = rows_as_text(batch) if alone else _refused_rows(batch, more[REASON])
     columns[PROGRAMS] = parsed.payload(len(values))
     if ranked:
         columns |= clauses.payload(len(values))
-    return pa.RecordBatch.from_arrays([columns[name] for name in kinds.names], schema=kinds)
+    kinds = shape.schema(ranked=ranked)
+    arrays = [_array(columns[name], kinds.field(name).type) for name in kinds.names]
+    return pa.RecordBatch.from_arrays(arrays, schema=kinds)
+
+
+def _score(writers: Writers, row: _Alone) -> tuple[float, str | None]:
+    """Read a score: a number, or an expression."""
+    score = read_score(row.score)
+    if isinstance(score, float):
+        return score, None
+    assert row.id is not None
+    read_scoring(writers, score, row.id)
+    return 0.0, score
+
+
+def _array(column: Any, kind: pa.DataType) -> pa.Array[Any]:
+    return pa.array(column, kind) if isinstance(column, list) else column
+
+
+def _refused_rows(batch: pa.RecordBatch, reasons: list[str | None]) -> Any:
+    """Return refused rows as they came: the others need not carry theirs to the driver."""
+    if not any(reasons):
+        return [None] * len(reasons)
+    refused: Any = pa.array([reason is not None for reason in reasons])
+    none: Any = pa.scalar(None, pa.string())
+    return pc.if_else(refused, rows_as_text(batch), none)
 
 
 def place_of(error: HeadgateError) -> int | None:

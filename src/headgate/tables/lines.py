@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +23,7 @@ from headgate.tables.places import Format, UnsureError, check_input, no_column, 
 from headgate.tables.utf8 import shown, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 FILE, BLOCK, POSITION = ORDER = ("file", "block", "position")
@@ -97,21 +98,30 @@ def _name(file: Path, files: list[Path]) -> str:
 
 def batches_of(rows: Iterable[tuple[str, bytes | None, str | None]]) -> Iterator[pa.RecordBatch]:
     """Put rows into batches of `LINES`: the file of each, its JSON, and what is broken instead."""
-    held: list[tuple[str, int, int, bytes | None, str | None]] = []
-    for position, (file, value, broken) in enumerate(rows):
-        held.append((file, 0, position, value, broken))
-        if len(held) == TOGETHER:
-            yield _batch(held)
-            held = []
+    placed = ((file, 0, position, value, broken) for position, (file, value, broken) in enumerate(rows))
+    while some := list(islice(placed, TOGETHER)):
+        columns = zip(zip(*some, strict=True), LINES, strict=True)
+        arrays: list[Any] = [pa.array(column, field.type) for column, field in columns]
+        yield pa.RecordBatch.from_arrays(arrays, schema=LINES)
+
+
+_Each = TypeVar("_Each")
+
+
+def portions(
+    each: Iterable[_Each], most: int, size_of: Callable[[_Each], int], size: int
+) -> Iterator[list[_Each]]:
+    """Put things together: `most` of them, or fewer that reach a size together."""
+    held: list[_Each] = []
+    reached = 0
+    for one in each:
+        held.append(one)
+        reached += size_of(one)
+        if len(held) >= most or reached >= size:
+            yield held
+            held, reached = [], 0
     if held:
-        yield _batch(held)
-
-
-def _batch(rows: list[tuple[str, int, int, bytes | None, str | None]]) -> pa.RecordBatch:
-    columns = [
-        pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), LINES, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=LINES)
+        yield held
 
 
 def check_columns(names: Iterable[str], path: str, *wanted: str) -> None:
@@ -128,7 +138,7 @@ def read_parquet(path: str, files: list[Path]) -> pa.Table:
         schemas = [pq.read_schema(file) for file in files]
         if any(schema.remove_metadata() != schemas[0].remove_metadata() for schema in schemas[1:]):
             raise UnsureError(f"{path}: its files differ in their columns")
-        found = [
+        tables = [
             add_columns(pq.read_table(file, partitioning=None), more, path)
             for file, more in zip(files, partitions_of(path, files), strict=True)
         ]
@@ -139,7 +149,7 @@ def read_parquet(path: str, files: list[Path]) -> pa.Table:
                 if start.read(4) not in (b"PAR1", b"PARE"):
                     raise TableError(f"{path} cannot be read: {file.name} is not a Parquet file") from None
         raise UnsureError(f"{path} cannot be read: {error}") from None
-    return pa.concat_tables(found) if found else pa.table({})
+    return pa.concat_tables(tables) if tables else pa.table({})
 
 
 def _plain_rows(table: pa.Table, path: str) -> Iterator[dict[str, Any]]:
@@ -168,8 +178,8 @@ def json_of(row: dict[str, Any]) -> bytes:
     >>> json_of({"id": 7, "filter": None, "weights": [("age", 0.5)], "score": float("inf")})
     b'{"id":7,"weights":{"age":0.5},"score":"Infinity"}'
     """
-    found = {name: _value(value) for name, value in row.items() if value is not None}
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"), default=str).encode()
+    fields = {name: _value(value) for name, value in row.items() if value is not None}
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str).encode()
 
 
 def _value(value: Any) -> Any:

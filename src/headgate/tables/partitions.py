@@ -38,11 +38,11 @@ def partitions_of(path: str, files: Sequence[Path]) -> list[tuple[Column, ...]]:
         raise UnsureError(f"{path}: its files lie in folders that do not name the same columns")
     if not names or not names[0]:
         return [()] * len(files)
-    found = [_typed(path, name, {pairs[place][1] for pairs in texts}) for place, name in enumerate(names[0])]
+    typed = [_typed(path, name, {pairs[at][1] for pairs in texts}) for at, name in enumerate(names[0])]
     return [
         tuple(
             (name, None if text is None else values[text], TYPES[kind])
-            for (name, text), (kind, values) in zip(pairs, found, strict=True)
+            for (name, text), (kind, values) in zip(pairs, typed, strict=True)
         )
         for pairs in texts
     ]
@@ -50,21 +50,21 @@ def partitions_of(path: str, files: Sequence[Path]) -> list[tuple[Column, ...]]:
 
 def _pairs(path: str, file: Path, base: Path, roots: set[Path]) -> list[tuple[str, str | None]]:
     """Read the names of the folders between a table and one of its files."""
-    found: list[tuple[str, str | None]] = []
+    pairs: list[tuple[str, str | None]] = []
     if file == base:
-        return found
+        return pairs
     inside = file.relative_to(base)
-    asked = next(each for each in (file, *file.parents) if each in roots).relative_to(base)
+    named = next(each for each in (file, *file.parents) if each in roots).relative_to(base)
     for depth, folder in enumerate(inside.parts[:-1], 1):
         name, sign, value = folder.partition("=")
         if name and sign and value and not _BEYOND.search(folder):
-            found.append((unquote(name), None if value == NOTHING else unquote(value)))
-        elif sign or found or depth > len(asked.parts):
+            pairs.append((unquote(name), None if value == NOTHING else unquote(value)))
+        elif sign or pairs or depth > len(named.parts):
             # A pattern may name folders above those that name columns.
             raise UnsureError(f"{path}: {inside} lies in a folder inside it")
-    if len({fold(name) for name, _ in found}) < len(found):
+    if len({fold(name) for name, _ in pairs}) < len(pairs):
         raise UnsureError(f"{path}: {inside} lies in folders that name a column twice")
-    return found
+    return pairs
 
 
 def _typed(path: str, name: str, texts: set[str | None]) -> tuple[str, Mapping[str, Any]]:

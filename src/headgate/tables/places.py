@@ -13,8 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headgate.core.arguments import likeliest
 from headgate.core.event import SECOND_MARK
-from headgate.core.likeliest import likeliest
 from headgate.core.values import fold
 from headgate.core.versions.stores import is_stored
 from headgate.errors import TableError
@@ -77,27 +77,27 @@ def roots_of(path: str) -> list[Path]:
     if not is_pattern(path):
         return [local(path)]
     base = base_of(path)
-    found = sorted(Path(each) for each in glob.glob(str(local(path)), recursive=True))  # noqa: PTH207
-    return [each for each in found if each != base and not is_hidden(each.relative_to(base))]
+    paths = sorted(Path(each) for each in glob.glob(str(local(path)), recursive=True))  # noqa: PTH207
+    return [each for each in paths if each != base and not is_hidden(each.relative_to(base))]
 
 
 def base_of(path: str) -> Path:
     """Return the folder below which folders name columns: the table, or what is before a pattern's signs."""
-    place = local(path)
+    base = local(path)
     if not is_pattern(path):
-        return place
-    parts = place.parts
+        return base
+    parts = base.parts
     return Path(*parts[: next(at for at, part in enumerate(parts) if glob.has_magic(part))])
 
 
-def is_hidden(place: Path) -> bool:
+def is_hidden(path: Path) -> bool:
     """Tell what readers of tables pass over, by the names below a folder."""
-    return any(part.startswith((".", "_")) for part in place.parts)
+    return any(part.startswith((".", "_")) for part in path.parts)
 
 
-def as_spark(place: Path) -> str:
+def as_spark(path: Path) -> str:
     """Write the path of a file or folder as Spark does in the rows that it makes of files."""
-    return f"file:{os.path.normpath(place.absolute())}"
+    return f"file:{os.path.normpath(path.absolute())}"
 
 
 def beside(path: str, word: str, folder: Path | None = None) -> str:
@@ -119,13 +119,13 @@ def beside(path: str, word: str, folder: Path | None = None) -> str:
         raise TableError(
             f"{path} is not on this machine, and the {word} table is written here: say where with --{word}"
         )
-    place = Path(str(local(path)).rstrip("/"))
+    output = Path(str(local(path)).rstrip("/"))
     if folder is not None and is_remote(path):
-        place = folder / place.name
-    elif place.name in {"", ".."}:
-        place = place.absolute()
-    plain = Path(plain_name(place.name))
-    return str(place.with_name(f"{plain.stem if plain.suffix else plain.name}-{word}.jsonl"))
+        output = folder / output.name
+    elif output.name in {"", ".."}:
+        output = output.absolute()
+    plain = Path(plain_name(output.name))
+    return str(output.with_name(f"{plain.stem if plain.suffix else plain.name}-{word}.jsonl"))
 
 
 def format_of(path: str) -> Format:
@@ -134,13 +134,13 @@ def format_of(path: str) -> Format:
     if suffix in ENDINGS:
         return ENDINGS[suffix]
     if not is_remote(path) and (is_pattern(path) or local(path).is_dir()):
-        found = {
+        formats = {
             ENDINGS[ending(file)]: file for file in reversed(table_files(path)) if ending(file) in ENDINGS
         }
-        if len(found) > 1:
-            one, other = list(found.values())[-2:]
+        if len(formats) > 1:
+            one, other = list(formats.values())[-2:]
             raise TableError(f"{path} has {other.name} and {one.name}: keep files of one format in a table")
-        for form in found:
+        for form in formats:
             return form
         if local(path).is_dir() and not table_files(path):
             raise TableError(
@@ -162,9 +162,9 @@ def check_input(path: str) -> Format:
     """Refuse an input that is not there, before Spark starts."""
     check_there(path)
     check_links(path)
-    for place in [] if is_remote(path) else roots_of(path):
-        if place.is_file() and ":" in place.name:
-            raise TableError(f"{place} has ':' in its name, which Spark cannot read: rename it")
+    for root in [] if is_remote(path) else roots_of(path):
+        if root.is_file() and ":" in root.name:
+            raise TableError(f"{root} has ':' in its name, which Spark cannot read: rename it")
     return format_of(path)
 
 
@@ -194,14 +194,14 @@ def check_links(path: str, *, folders: bool = False) -> None:
                 raise TableError(f"{link} is a link that leads out of {folder}: put the file itself there")
 
 
-def leads_out(place: str | Path, folder: str) -> bool:
+def leads_out(path: str | Path, folder: str) -> bool:
     """Tell whether a path inside a folder leads out of it, through links."""
-    return not Path(os.path.realpath(place)).is_relative_to(os.path.realpath(local(folder)))
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(local(folder)))
 
 
-def _links(place: Path) -> Iterator[Path]:
+def _links(root: Path) -> Iterator[Path]:
     """List the links in a folder and in those inside it, without what Spark passes over."""
-    waiting = [place]
+    waiting = [root]
     while waiting:
         folder = waiting.pop()
         try:
@@ -226,13 +226,13 @@ def check_output(path: str) -> Format:
                 f"{path}: a single file is written to a local path only; use a .parquet directory"
             )
         return form
-    place = local(path)
-    above = next(parent for parent in place.absolute().parents if parent.exists())
+    output = local(path)
+    above = next(parent for parent in output.absolute().parents if parent.exists())
     if not above.is_dir():
         raise TableError(f"{path} cannot be written: {above} is not a directory")
-    if place.is_dir() and (form is not Format.PARQUET or not _is_spark_output(place)):
+    if output.is_dir() and (form is not Format.PARQUET or not _is_spark_output(output)):
         raise TableError(f"{path} is a directory that Headgate did not write: choose another place")
-    if form is Format.PARQUET and place.is_file():
+    if form is Format.PARQUET and output.is_file():
         raise TableError(f"{path} is a file and a Parquet table is a directory: choose another place")
     return form
 
@@ -279,19 +279,19 @@ def check_apart(*paths: str | None) -> None:
         seen |= places
 
 
-def _is_spark_output(place: Path) -> bool:
-    names = [file.name for file in place.iterdir()]
+def _is_spark_output(folder: Path) -> bool:
+    names = [file.name for file in folder.iterdir()]
     return not names or "_SUCCESS" in names
 
 
 def table_files(path: str) -> list[Path]:
     """List the files of a table in the order of their names, those that readers pass over left out."""
-    found: list[Path] = []
-    for place in roots_of(path):
-        below = [place] if place.is_file() else sorted(place.rglob("*"))
-        found += [file for file in below if file.is_file() and not is_hidden(file.relative_to(place))]
+    files: list[Path] = []
+    for root in roots_of(path):
+        below = [root] if root.is_file() else sorted(root.rglob("*"))
+        files += [file for file in below if file.is_file() and not is_hidden(file.relative_to(root))]
     # A pattern may name a folder and a file in it.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(files))
 
 
 def no_column(path: str, name: str, names: Collection[str]) -> str:

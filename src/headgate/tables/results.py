@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headgate.core.likeliest import likeliest
+from headgate.core.arguments import likeliest
 from headgate.core.rooms import RECORDS
 from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
 
@@ -16,16 +16,18 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import SnapshotCounts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CompileResult:
     """What the job did."""
 
     subscriptions: int
+    """In a graph those of the table, and those that nodes serve by themselves."""
     rejected: int
     attributes: tuple[str, ...]
     parse_seconds: float
     build_seconds: float
     ranked: bool = False
+    """In a graph whether clauses can be ranked, too: scores can in any case."""
     shards: int = 1
     content: str = RECORDS
     """The kind of content that filters look at."""
@@ -33,29 +35,16 @@ class CompileResult:
     """What there is of patterns over documents, if the filters are such."""
 
 
-@dataclass(frozen=True)
-class GraphCompileResult:
+@dataclass(frozen=True, kw_only=True)
+class GraphCompileResult(CompileResult):
     """What the job did. Rows in the graph and rejected ones are all that were given, blank lines left out."""
 
     nodes: int
     edges: int
-    subscriptions: int
-    """Those of the table, and those that nodes serve by themselves."""
     rows: dict[str, int]
     """Rows that are in the graph, by table."""
     refused: dict[str, int]
     """Rows that are not, by table."""
-    rejected: int
-    shards: int
-    attributes: tuple[str, ...]
-    parse_seconds: float
-    build_seconds: float
-    ranked: bool = False
-    """Whether clauses can be ranked, too: scores can in any case."""
-    content: str = RECORDS
-    """The kind of content that filters look at."""
-    holds: SnapshotCounts | None = None
-    """What there is of patterns over documents, if the filters are such."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +58,8 @@ class Tables:
     @property
     def places(self) -> dict[str, str]:
         """List those that are given, by name."""
-        found = {NODES: self.nodes, EDGES: self.edges, SUBSCRIPTIONS: self.subscriptions}
-        return {name: path for name, path in found.items() if path is not None}
+        paths = {NODES: self.nodes, EDGES: self.edges, SUBSCRIPTIONS: self.subscriptions}
+        return {name: path for name, path in paths.items() if path is not None}
 
 
 @dataclass(frozen=True)
@@ -92,8 +81,8 @@ def meant_by(unknown: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
     {'pric': 'price', 'user.cty': 'user.city'}
     """
     known = sorted(columns)
-    found = {name: likeliest(name, known) for name in unknown}
-    return {name: meant for name, meant in found.items() if meant is not None}
+    nearest = {name: likeliest(name, known) for name in unknown}
+    return {name: meant for name, meant in nearest.items() if meant is not None}
 
 
 @dataclass(frozen=True)

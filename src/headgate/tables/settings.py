@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.settings import INPUT, OUTPUT, REFUSED, Documents, Giving, PlainSettings
+from headgate.contents.settings import REFUSED, Documents, Giving, PlainSettings
 from headgate.core.ranks import EXACT, MODES, RELAXED
-from headgate.core.settings import Kind, setting
+from headgate.core.settings import Count, Input, Output, Request, Share, setting
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
@@ -32,19 +32,17 @@ _ELSEWHERE = "It must be given if the output is on another file system."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Where:
+class Where(Request):
     """Where a job runs. Its answers do not depend on it."""
 
     engine: str | None = setting(
         "where the job runs, on Spark or [in this process](cli.md#where-a-job-runs)",
-        None,
         key=None,
         listed=("spark", "local"),
         shown="chosen by the size of the tables",
     )
     master: str | None = setting(
         "a Spark master: `local[N]`, `spark://…`, `yarn`, `k8s://…`",
-        None,
         key="spark.master",
         metavar="URL",
         shown="inside this process",
@@ -53,12 +51,11 @@ class Where:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Best:
+class Best(Request):
     """Which of the matches are asked for."""
 
     top: int | None = setting(
         "only the best K of each event, with their scores and ranks; 0 is none",
-        None,
         metavar="K",
         least=0,
         shown="all matches",
@@ -66,13 +63,11 @@ class Best:
     top_column: str | None = setting(
         "an attribute by which each event says how many it wants, K at most; one without a whole number "
         "there wants K",
-        None,
         needs="top",
         metavar="NAME",
     )
     mode: str | None = setting(
         "what makes one better: its score if all clauses hold, or the weights of those that hold",
-        None,
         needs="top",
         listed=MODES,
         shown=f"`{EXACT}`",
@@ -85,14 +80,12 @@ class Best:
     )
     by: str | None = setting(
         "in a graph: the cost of the way is subtracted from the score, or each step multiplies it",
-        None,
         needs="top",
         listed=(MINUS, TIMES),
         shown=f"`{MINUS}`",
     )
     decay: float | None = setting(
         "what a step of cost 1 multiplies the score by",
-        None,
         needs=f"by={TIMES}",
         least=0,
         most=1,
@@ -115,37 +108,27 @@ class Best:
 class Match(Documents, Best, Giving):
     """Match a table of events against a snapshot."""
 
-    snapshot: str = setting("what `compile` wrote", kind=INPUT, key="compile.snapshot", metavar="DIRECTORY")
-    events: str = setting(
-        "a [table](files.md#events) of events, or files of documents", kind=INPUT, key="events.table"
-    )
-    output: str = setting(
+    snapshot: Input = setting("what `compile` wrote", key="compile.snapshot", metavar="DIRECTORY")
+    events: Input = setting("a [table](files.md#events) of events, or files of documents", key="events.table")
+    output: Output = setting(
         "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`, with "
-        "`results` also these",
-        kind=OUTPUT,
+        "`results` also these"
     )
-    rejected: str | None = setting(
-        "a table for refused events", None, kind=OUTPUT, shown=REFUSED, more=_ELSEWHERE
-    )
+    rejected: Output | None = setting("a table for refused events", shown=REFUSED, more=_ELSEWHERE)
     graph: bool | None = setting(
         "insist that the snapshot has a graph, or has none; one that has is always matched with it",
-        None,
         key=None,
         more="A graph cannot be left out: the filters alone would also reach subscriptions that no path "
         "leads to. Compile the subscriptions without the graph for that.",
     )
-    tuples: str | None = setting(
+    tuples: Output | None = setting(
         "XML, without graph and ranks: a table for what the patterns return",
-        None,
-        kind=OUTPUT,
         more="Its columns are `event_id`, `subscription_id`, `tuple` (counted from 1), `name` and `value`; "
         "it has at most 1,000 tuples for an event and a subscription, and a row with the name `cut` if "
         "there are more, or `refused` if what a pattern returns is too much.",
     )
-    stats: str | None = setting(
+    stats: Output | None = setting(
         "a file to which [statistics of subscriptions](observing.md#statistics-of-subscriptions) are added",
-        None,
-        kind=OUTPUT,
         metavar="FILE",
         more="It is made if there is none. With `--top` only the best count.",
     )
@@ -154,18 +137,17 @@ class Match(Documents, Best, Giving):
     def arguments(self) -> dict[str, Any]:
         """Return what the job takes."""
         names = ("snapshot", "events", "output", "rejected", "graph", "tuples", "stats")
-        said = {name: getattr(self, name) for name in names}
-        return {**said, "top": self.best, "content_type": self.format, "results": self.limit}
+        options = {name: getattr(self, name) for name in names}
+        return {**options, "top": self.best, "content_type": self.format, "results": self.limit}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RdfFilters:
+class RdfFilters(Request, table="subscriptions"):
     """What is said of filters of RDF alone."""
 
     taxonomy: tuple[str, ...] = setting(
         "RDF: a file of the [taxonomy](rdf-events.md#taxonomy), which class and property lies below which",
         (),
-        key="subscriptions.taxonomy",
         metavar="FILE",
         more="Its name ends in `.ttl`, `.nt`, `.rdf`, `.owl`, `.xml` or `.jsonld`.",
     )
@@ -173,13 +155,11 @@ class RdfFilters:
         "RDF: read [strings that are compared with numbers](sparql.md#strings-that-are-numbers), times or "
         "truth values as such",
         False,
-        key="subscriptions.coerce",
     )
     injective: bool = setting(
         "RDF: different nodes of a filter stand for different nodes of the event, different triples for "
         "different ones",
         False,
-        key="subscriptions.injective",
     )
 
     @property
@@ -210,77 +190,59 @@ class Filters(PlainSettings, RdfFilters):
 class Compile(Filters):
     """Compile a table of subscriptions, or a graph of nodes and edges, to a snapshot."""
 
-    subscriptions: str | None = setting(
+    subscriptions: Input | None = setting(
         "a [table](files.md#subscriptions) of subscriptions: `id`, `filter`, and perhaps `dialect`, "
         "`score`, `weights`; in a graph also `node`",
-        None,
-        kind=INPUT,
         key="subscriptions.table",
         more="Required without a graph.",
     )
-    nodes: str | None = setting(
+    nodes: Input | None = setting(
         "a table of a graph's [nodes](files.md#graphs): `id`, and perhaps `filter`, `subscription`, `score`…",
-        None,
-        kind=INPUT,
         key="graph.nodes",
     )
-    edges: str | None = setting(
-        "a table of its edges: `source`, `target`, and perhaps `filter`, `cost`…",
-        None,
-        kind=INPUT,
-        key="graph.edges",
+    edges: Input | None = setting(
+        "a table of its edges: `source`, `target`, and perhaps `filter`, `cost`…", key="graph.edges"
     )
-    snapshot: str = setting(
+    snapshot: Output = setting(
         "a directory for the snapshot, or `s3://…` or `gs://…`",
-        kind=OUTPUT,
         option="--output",
         metavar="PLACE",
         more="A snapshot there gets a new version.",
     )
-    changes: str | None = setting(
+    changes: Input | None = setting(
         "the log of [changes](streaming.md#changes-of-subscriptions) that the tables contain so far: the "
         "folder or `nats://…` of a stream",
-        None,
-        kind=INPUT,
         metavar="PLACE",
         more="Its position before the tables are read is written into the snapshot, and a stream applies "
         "what comes after it. Without it the snapshot contains none.",
     )
-    rejected: str | None = setting("a table for refused rows", None, kind=OUTPUT, shown=REFUSED)
+    rejected: Output | None = setting("a table for refused rows", shown=REFUSED)
     dialect: str | None = setting(
         "what filters are written in whose rows name no dialect",
-        None,
         key="subscriptions.dialect",
         listed=dialects,
         shown=f"`{SQL}`",
     )
-    schema: str | None = setting(
+    schema: Input | None = setting(
         "records: a JSON file with the attributes' types; filters are checked against it",
-        None,
-        kind=INPUT,
         key="subscriptions.schema",
         metavar="FILE",
     )
-    sample: str | None = setting(
+    sample: Input | None = setting(
         "records: a table of events like those to come; filters are indexed by values that few of them have",
-        None,
-        kind=INPUT,
         key="subscriptions.sample",
         more="The first 4,096 are looked at. Matching is quicker, the answers are the same.",
     )
     ranked: bool | None = setting(
         "rank subscriptions, or don't",
-        None,
         key="subscriptions.ranked",
         shown="if the table has a column `score` or `weights`",
         more="In JSON lines, if a row has one. Without these columns, every score is 0 and every weight 1. "
         "Graphs have scores in any case; theirs is whether clauses are ranked as well, by default if there "
         "is a column `weights`.",
     )
-    shards: int | str | None = setting(
+    shards: Count | None = setting(
         "the number of [parts](sharding.md) of subscriptions, or of a graph; each has its own subscribers",
-        None,
-        kind=Kind.COUNT,
         key="shards.count",
         metavar="K",
         least=1,
@@ -292,7 +254,6 @@ class Compile(Filters):
     )
     shard_by: str | None = setting(
         "which part a subscription is in: by its id, by a column of the table, or by what its filter demands",
-        None,
         key="shards.by",
         needs="shards",
         listed=("hash", "tenant", "access"),
@@ -301,7 +262,6 @@ class Compile(Filters):
     shard_column: str | None = setting(
         "for `tenant` the table's column, by default `tenant`; for `access` of records the events' "
         "attribute, which must be given",
-        None,
         key="shards.column",
         needs="shards",
         metavar="NAME",
@@ -330,8 +290,8 @@ class Compile(Filters):
 
     def arguments(self, wanted: FilterSettings) -> dict[str, Any]:
         """Return what the job takes besides the tables and the snapshot."""
-        said = {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding}
-        return {**said, "changes": self.changes, "wanted": wanted}
+        options = {"rejected": self.rejected, "ranked": self.ranked, "sharding": self.sharding}
+        return {**options, "changes": self.changes, "wanted": wanted}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,13 +299,11 @@ class Backtest(Filters, Documents):
     """Try one filter over historic events."""
 
     filter: str = setting("the filter to try", metavar="TEXT")
-    events: str = setting(
-        "a [table](files.md#events) of historic events, or files of documents", kind=INPUT, key="events.table"
+    events: Input = setting(
+        "a [table](files.md#events) of historic events, or files of documents", key="events.table"
     )
-    dialect: str | None = setting("what it is written in", None, listed=dialects, shown=f"`{SQL}`")
-    output: str | None = setting(
-        "a table for the events that it matches", None, kind=OUTPUT, shown="they are only counted"
-    )
+    dialect: str | None = setting("what it is written in", listed=dialects, shown=f"`{SQL}`")
+    output: Output | None = setting("a table for the events that it matches", shown="they are only counted")
 
     @property
     def written_in(self) -> str:
@@ -362,45 +320,37 @@ class Backtest(Filters, Documents):
         from headgate.tables.requests import read_taxonomy
 
         wanted = self.wanted(read_taxonomy(self.taxonomy))
-        said = {"content_type": self.format, "output": self.output}
-        return {"filter_text": self.filter, "events": self.events, "wanted": wanted, **said}
+        options = {"content_type": self.format, "output": self.output}
+        return {"filter_text": self.filter, "events": self.events, "wanted": wanted, **options}
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf(Documents, Best):
     """Try changed subscriptions over historic events, against a snapshot."""
 
-    changes: str = setting("a table of [changes](what-if.md)", kind=INPUT)
-    snapshot: str | None = setting(
-        "the subscriptions as they are", None, kind=INPUT, key="compile.snapshot", metavar="DIRECTORY"
+    changes: Input = setting("a table of [changes](what-if.md)")
+    snapshot: Input | None = setting(
+        "the subscriptions as they are", key="compile.snapshot", metavar="DIRECTORY"
     )
-    subscriptions: str | None = setting(
+    subscriptions: Input | None = setting(
         "the same as a table, compiled for this; `--dialect`, `--taxonomy`, `--coerce`, `--injective`, "
         "`--nulls`, `--names` and `--dots` are about its filters",
-        None,
-        kind=INPUT,
         key=None,
     )
-    events: str = setting(
-        "a [table](files.md#events) of historic events, or files of documents", kind=INPUT, key="events.table"
+    events: Input = setting(
+        "a [table](files.md#events) of historic events, or files of documents", key="events.table"
     )
-    output: str | None = setting("a table of the matches that would come and go", None, kind=OUTPUT)
-    effects: str | None = setting(
+    output: Output | None = setting("a table of the matches that would come and go")
+    effects: Output | None = setting(
         "a table of the subscriptions that are concerned, noisiest first",
-        None,
-        kind=OUTPUT,
         shown="`OUTPUT-effects.jsonl`",
         more=_ELSEWHERE,
     )
-    rejected: str | None = setting(
-        "a table for refused rows of changes and events", None, kind=OUTPUT, shown=REFUSED, more=_ELSEWHERE
+    rejected: Output | None = setting(
+        "a table for refused rows of changes and events", shown=REFUSED, more=_ELSEWHERE
     )
-    page: str | None = setting(
-        "a page with pictures (`.html`)", None, kind=OUTPUT, option="--report", metavar="FILE"
-    )
-    noise: float = setting(
-        "the part of the events above which a subscription is noisy", 0.1, kind=Kind.SHARE, least=0, most=1
-    )
+    page: Output | None = setting("a page with pictures (`.html`)", option="--report", metavar="FILE")
+    noise: Share = setting("the part of the events above which a subscription is noisy", 0.1, least=0, most=1)
     cost: bool = setting(
         "measure size and speed before and after, for which the whole snapshot is written again", True
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.core.id_types import fit_id
+from headgate.core.ids import fit_id
 from headgate.core.interning import TextPool
 from headgate.errors import HeadgateError, TableError
 from headgate.plan.model import Capacities
@@ -15,7 +15,7 @@ from headgate.plan.placement import Link, links_of
 from headgate.runtime.rows import BOUNDS, is_nothing, read_line, read_number, read_site, why_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,26 +57,21 @@ def read_sites(
     site_of: dict[int, str] = {}
     seen: set[int] = set()
     bounds: dict[tuple[str | None, int], dict[str, float]] = {}
-    for value, broken in rows:
-        if value is not None and not value.strip():
-            continue
-        try:
-            if value is None:
-                raise TableError(why_broken(broken))
-            number, site, given = _row(bytes(value), ids)
-            if number in seen:
-                raise TableError(f"subscription {ids[number]!r} has a row already: give one")
-            seen.add(number)
-            known = bounds.setdefault((site, number if site is None else -1), {})
-            for name, bound in given.items():
-                if known.get(name, bound) != bound:
-                    raise TableError(f"site {site!r} has {name} {bound:g} here and {known[name]:g} before")
-            known.update(given)
-            if site is not None:
-                site_of[number] = site
-        except HeadgateError as error:
-            text = broken if value is None else bytes(value).decode(errors="replace")
-            raise TableError(f"{path}: {error}; the row is {text}") from None
+
+    def take(line: bytes) -> None:
+        number, site, capacities = _row(line, ids)
+        if number in seen:
+            raise TableError(f"subscription {ids[number]!r} has a row already: give one")
+        seen.add(number)
+        known = bounds.setdefault((site, number if site is None else -1), {})
+        for name, bound in capacities.items():
+            if known.get(name, bound) != bound:
+                raise TableError(f"site {site!r} has {name} {bound:g} here and {known[name]:g} before")
+        known.update(capacities)
+        if site is not None:
+            site_of[number] = site
+
+    _each_row(rows, path, take)
     # What has no site of a name is apart from all that have one, whatever these are called.
     keys = [(site_of.get(number), number if number not in site_of else -1) for number in range(len(ids))]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -95,22 +90,32 @@ def read_links(rows: Iterable[tuple[bytes | None, str | None]], path: str, names
 
     `names` are those of sites. A row that cannot be used is an error.
     """
-    found: list[Link] = []
+    links: list[Link] = []
+
+    def take(line: bytes) -> None:
+        links.append(_link(read_line(line)))
+        links_of(links[-1:], names)
+
+    _each_row(rows, path, take)
+    try:
+        return links_of(links, names)
+    except HeadgateError as error:
+        raise TableError(f"{path}: {error}") from None
+
+
+def _each_row(
+    rows: Iterable[tuple[bytes | None, str | None]], path: str, take: Callable[[bytes], None]
+) -> None:
+    """Take rows but blank ones; says of one that cannot be used where it is."""
     for value, broken in rows:
-        if value is not None and not value.strip():
-            continue
         try:
             if value is None:
                 raise TableError(why_broken(broken))
-            found.append(_link(read_line(bytes(value))))
-            links_of(found[-1:], names)
+            if value.strip():
+                take(bytes(value))
         except HeadgateError as error:
             text = broken if value is None else bytes(value).decode(errors="replace")
             raise TableError(f"{path}: {error}; the row is {text}") from None
-    try:
-        return links_of(found, names)
-    except HeadgateError as error:
-        raise TableError(f"{path}: {error}") from None
 
 
 def site_names(placed: Sites | None, ids: Ids) -> list[str]:
@@ -130,9 +135,9 @@ def _link(given: Mapping[str, Any]) -> Link:
 
 
 def _row(line: bytes, ids: Ids) -> tuple[int, str | None, dict[str, float]]:
-    identity, site, given = read_site(read_line(line))
+    identity, site, capacities = read_site(read_line(line))
     fitted = fit_id(identity, numbered=ids.numbered)
-    place = len(ids) if fitted is None else ids.place(fitted)
-    if place >= len(ids) or ids[place] != fitted:
+    position = len(ids) if fitted is None else ids.place(fitted)
+    if position >= len(ids) or ids[position] != fitted:
         raise TableError(f"there is no subscription {identity!r} in the snapshot")
-    return place, site, given
+    return position, site, capacities

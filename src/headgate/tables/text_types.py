@@ -97,20 +97,20 @@ def typed_column(
     ('text', 'text', 'text')
     """
     kinds = {text: kind_of(text) for text in texts}
-    found = {kind for kind in kinds.values() if kind is not None}
-    if not kinds or TEXT in found:
+    kinds_seen = {kind for kind in kinds.values() if kind is not None}
+    if not kinds or TEXT in kinds_seen:
         return TEXT, {text: text for text in kinds}
     unclear = next((text for text, kind in kinds.items() if kind is None), None)
-    if unclear is not None or (len(found) > 1 and not found <= {WHOLE, FRACTION, TRUTH}):
+    if unclear is not None or (len(kinds_seen) > 1 and not kinds_seen <= {WHOLE, FRACTION, TRUTH}):
         raise UnclearError(min(kinds) if unclear is None else unclear)
-    kind = found.pop() if len(found) == 1 else TEXT if TRUTH in found else FRACTION
+    kind = kinds_seen.pop() if len(kinds_seen) == 1 else TEXT if TRUTH in kinds_seen else FRACTION
     read = _READ[kind]
     return kind, {text: read(text) for text in kinds}
 
 
 def _time(text: str) -> dt.datetime:
-    found = dt.datetime.fromisoformat(text)
-    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
+    moment = dt.datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
 
 
 def _is_time(text: str) -> bool:

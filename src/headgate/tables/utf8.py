@@ -43,17 +43,17 @@ def has_texts(kind: pa.DataType) -> bool:
     """Tell whether values of a type are texts, or have such inside them."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return True
-    return any(has_texts(kind.field(place).type) for place in range(kind.num_fields))
+    return any(has_texts(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def bad_rows(columns: Iterable[Column]) -> NDArray[np.bool_] | None:
     """Tell the rows that have texts which are not UTF-8; None if there are none."""
-    found: NDArray[np.bool_] | None = None
+    flags: NDArray[np.bool_] | None = None
     for column in columns:
         if not is_text(column):
             bad = np.array([not _is_whole(value) for value in as_bytes(column).to_pylist()], np.bool_)
-            found = bad if found is None else found | bad
-    return found if found is not None and found.any() else None
+            flags = bad if flags is None else flags | bad
+    return flags if flags is not None and flags.any() else None
 
 
 def as_bytes(column: Column) -> Column:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,35 +28,48 @@ if TYPE_CHECKING:
     Discard = Callable[[Path], None]
 
 
-def _discard(folder: Path) -> None:
+def discard_folder(folder: Path) -> None:
+    """Remove a folder, if it is there."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def replacing(path: str, discard: Discard = _discard) -> Iterator[Path]:
+def replacing(path: str, discard: Discard = discard_folder) -> Iterator[Path]:
     """Yield a folder to be filled, which then takes the place of a local Parquet table."""
-    with beside(path, discard) as (place, folder):
+    with beside(path, discard) as (target, folder):
         yield folder
-        if place.is_dir():
-            shutil.rmtree(place)
-        folder.rename(place)
+        if target.is_dir():
+            shutil.rmtree(target)
+        folder.rename(target)
 
 
 @contextmanager
-def beside(path: str, discard: Discard = _discard) -> Iterator[tuple[Path, Path]]:
+def beside(path: str, discard: Discard = discard_folder) -> Iterator[tuple[Path, Path]]:
     """Yield a local table's own place and that of a folder beside it, which is removed if the body fails.
 
     `discard` removes it: tasks of Spark may still write to it.
     """
     # Through symbolic links, so that a link stays one.
-    place = local(path).resolve()
-    place.parent.mkdir(parents=True, exist_ok=True)
-    parts = place.with_name(f".{place.name}.{os.getpid()}.parts")
+    target = local(path).resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    parts = target.with_name(f".{target.name}.{os.getpid()}.parts")
     try:
-        yield place, parts
+        yield target, parts
     except BaseException:
         discard(parts)
         raise
+
+
+@contextmanager
+def writing_file(path: str) -> Iterator[IO[bytes]]:
+    """Yield a file to be filled, packed if its name says so, which then takes the place of a local table."""
+    with beside(path) as (target, folder):
+        folder.mkdir(parents=True)
+        file = folder / target.name
+        with packed.writing(file) as out:
+            yield out
+        file.replace(target)
+        folder.rmdir()
 
 
 def quoted(name: str) -> str:
@@ -76,16 +89,11 @@ def writing(path: str, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch],
                 yield writer.write_batch
             (folder / "_SUCCESS").touch()
         return
-    with beside(path) as (place, folder):
-        folder.mkdir(parents=True)
-        file = folder / place.name
-        with packed.writing(file) as out, TextIOWrapper(out, encoding="utf-8", newline="") as text:
-            if form is Format.CSV:
-                text.write(",".join(map(quoted, schema.names)) + "\n")
-            line = _csv if form is Format.CSV else _json
-            yield lambda rows: text.writelines(map(line, rows.to_pylist(maps_as_pydicts="strict")))
-        file.replace(place)
-        folder.rmdir()
+    with writing_file(path) as out, TextIOWrapper(out, encoding="utf-8", newline="") as text:
+        if form is Format.CSV:
+            text.write(",".join(map(quoted, schema.names)) + "\n")
+        line = _csv if form is Format.CSV else _json
+        yield lambda rows: text.writelines(map(line, rows.to_pylist(maps_as_pydicts="strict")))
 
 
 def write_table(table: pa.Table, path: str) -> None:

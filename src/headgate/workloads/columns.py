@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Rows: TypeAlias = NDArray[np.int64]
     Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.float64]
+    Bools: TypeAlias = NDArray[np.bool_]
     Texts: TypeAlias = pa.Array[pa.Scalar[pa.lib.StringType]]
 
 
@@ -48,7 +49,7 @@ class Key(NamedTuple):
     seed: int
     table: str
     column: str
-    rows: Rows
+    rows: Ints
 
 
 def bits(key: Key, draw: int = 0) -> NDArray[np.uint64]:
@@ -69,12 +70,12 @@ def bits(key: Key, draw: int = 0) -> NDArray[np.uint64]:
     return words
 
 
-def uniform(key: Key, draw: int = 0) -> NDArray[np.float64]:
+def uniform(key: Key, draw: int = 0) -> Floats:
     """Draw a number in [0, 1) for each row, a multiple of 2**-53."""
     return (bits(key, draw) >> np.uint64(11)).astype(np.float64) / _EXACT
 
 
-def integers(key: Key, low: int, high: int, draw: int = 0) -> NDArray[np.int64]:
+def integers(key: Key, low: int, high: int, draw: int = 0) -> Ints:
     """Draw an integer for each row, at least `low` and below `high`."""
     if not 0 < high - low <= _EXACT:
         raise HeadgateError(f"cannot draw integers from {low} up to {high}: need 1 to 2**53 of them")
@@ -82,7 +83,7 @@ def integers(key: Key, low: int, high: int, draw: int = 0) -> NDArray[np.int64]:
     return steps.astype(np.int64) + low
 
 
-def weighted(key: Key, weights: Sequence[float], draw: int = 0) -> NDArray[np.int64]:
+def weighted(key: Key, weights: Sequence[float], draw: int = 0) -> Ints:
     """Draw a position in `weights` for each row, each as often as its weight says."""
     total = np.cumsum(np.asarray(weights, np.float64))
     if not len(total) or not total[-1] > 0 or min(weights) < 0:
@@ -90,7 +91,7 @@ def weighted(key: Key, weights: Sequence[float], draw: int = 0) -> NDArray[np.in
     return _invert(total / total[-1], uniform(key, draw))
 
 
-def zipf_rank(key: Key, n: int, exponent: float, draw: int = 0) -> NDArray[np.int64]:
+def zipf_rank(key: Key, n: int, exponent: float, draw: int = 0) -> Ints:
     """Draw a rank from 0 up to `n` for each row, rank r as often as (r + 1) ** -exponent says."""
     if n < 1:
         raise HeadgateError(f"cannot draw a rank out of {n}: need at least 1")
@@ -104,14 +105,21 @@ def _start(key: Key, draw: int) -> np.uint64:
 
 
 @lru_cache(maxsize=64)
-def _zipf_table(n: int, exponent: float) -> NDArray[np.float64]:
-    total = np.cumsum(np.arange(1, n + 1, dtype=np.float64) ** -exponent)
-    table: NDArray[np.float64] = total / total[-1]
-    table.setflags(write=False)
+def harmonic(n: int, exponent: float) -> Floats:
+    """Sum the weights of the first 1, 2, … `n` ranks by Zipf's law."""
+    total: Floats = np.cumsum(np.arange(1, n + 1, dtype=np.float64) ** -exponent)
+    total.setflags(write=False)
+    return total
+
+
+@lru_cache(maxsize=64)
+def _zipf_table(n: int, exponent: float) -> Floats:
+    total = harmonic(n, exponent)
+    table: Floats = total / total[-1]
     return table
 
 
-def _invert(cumulative: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
+def _invert(cumulative: Floats, points: Floats) -> Ints:
     # The last entry is exactly 1 and points are below it, so a position is always inside.
     return np.searchsorted(cumulative, points, side="right").astype(np.int64)
 
@@ -124,14 +132,14 @@ def glue(*pieces: Texts | str, between: str = "") -> Texts:
     ['p7;', 'p12;']
     """
     join: Any = pc.binary_join_element_wise
-    found: Texts = join(*(pa.scalar(each) if isinstance(each, str) else each for each in pieces), between)
-    return found
+    texts: Texts = join(*(pa.scalar(each) if isinstance(each, str) else each for each in pieces), between)
+    return texts
 
 
 def digits(numbers: Ints) -> Texts:
     """Write whole numbers."""
-    found: Texts = pc.cast(pa.array(numbers, pa.int64()), pa.string())
-    return found
+    texts: Texts = pc.cast(pa.array(numbers, pa.int64()), pa.string())
+    return texts
 
 
 def numbered(prefix: str | Texts, numbers: Ints, width: int = 1) -> Texts:
@@ -139,17 +147,17 @@ def numbered(prefix: str | Texts, numbers: Ints, width: int = 1) -> Texts:
     return glue(prefix, pc.utf8_lpad(digits(numbers), width, "0"))
 
 
-def choose(texts: Sequence[str], at: Ints, hidden: NDArray[np.bool_] | None = None) -> Texts:
+def choose(texts: Sequence[str], at: Ints, hidden: Bools | None = None) -> Texts:
     """Take the text at a place, for each row; null where it is hidden."""
-    found: Texts = pa.array(texts, pa.string()).take(pa.array(at, pa.int64(), mask=hidden))
-    return found
+    chosen: Texts = pa.array(texts, pa.string()).take(pa.array(at, pa.int64(), mask=hidden))
+    return chosen
 
 
-def either(where: NDArray[np.bool_], one: Texts | str, other: Texts | str) -> Texts:
+def either(where: Bools, one: Texts | str, other: Texts | str) -> Texts:
     """Take one text or the other, for each row."""
     pick: Any = pc.if_else
-    found: Texts = pick(pa.array(where, pa.bool_()), one, other)
-    return found
+    chosen: Texts = pick(pa.array(where, pa.bool_()), one, other)
+    return chosen
 
 
 def joined(start: Ints, items: Texts, between: str | Texts) -> Texts:
@@ -160,5 +168,5 @@ def joined(start: Ints, items: Texts, between: str | Texts) -> Texts:
     ['a . b', '']
     """
     join: Any = pc.binary_join
-    found: Texts = join(pa.ListArray.from_arrays(pa.array(start, pa.int32()), items), between)
-    return found
+    texts: Texts = join(pa.ListArray.from_arrays(pa.array(start, pa.int32()), items), between)
+    return texts

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -34,15 +33,11 @@ import pyarrow.compute as pc
 from headgate.errors import HeadgateError
 from headgate.records.programs.programs import starts
 from headgate.workloads.catalogue import RANKING_SCORES
-from headgate.workloads.columns import Key, integers, numbered, uniform, zipf_rank
+from headgate.workloads.columns import Key, harmonic, integers, numbered, uniform, zipf_rank
 from headgate.workloads.records.specification import within
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
+    from headgate.workloads.columns import Floats, Ints, Texts
 
 
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
@@ -120,7 +115,7 @@ def place(law: Law, start: Ints, size: Ints, key: Key) -> Floats:
     >>> place(TABLE_1, np.array([90, 90, 0]), np.array([1, 5, 5]), key).round(2).tolist()
     [0.9, 0.93, 0.01]
     """
-    total = _harmonic(law.cells, law.skew_within)
+    total = harmonic(law.cells, law.skew_within)
     rank = np.searchsorted(total, uniform(key, 0) * total[size - 1], side="right")
     rank = np.minimum(rank, size - 1)
     # 1 to the right, 1 to the left, 2 to the right: an even side has its middle left of the centre.
@@ -145,13 +140,6 @@ def single(values: Floats) -> Floats:
     """Round to floats of 4 bytes, and what is nearly 0 to 0."""
     short = values.astype(np.float32)
     return np.where(np.abs(short) < _SMALL, np.float32(0), short).astype(np.float64)
-
-
-@lru_cache(maxsize=64)
-def _harmonic(n: int, exponent: float) -> Floats:
-    total: Floats = np.cumsum(np.arange(1, n + 1, dtype=np.float64) ** -exponent)
-    total.setflags(write=False)
-    return total
 
 
 _KINDS: dict[str, pa.DataType] = {
@@ -268,11 +256,11 @@ class Ranking(RankingWorkload):
     def _points(self, table: str, rows: Ints, seed: int) -> Floats:
         start, size = self.regions(seed)
         region = region_of(self.law, Key(seed, table, "region", rows))
-        found = np.empty((len(rows), self.dimensions), order="F")
+        points = np.empty((len(rows), self.dimensions), order="F")
         for i in range(self.dimensions):
             key = Key(seed, table, f"place {i}", rows)
-            found[:, i] = place(self.law, start[region, i], size[region, i], key)
-        return found
+            points[:, i] = place(self.law, start[region, i], size[region, i], key)
+        return points
 
 
 @dataclass(frozen=True)
@@ -336,16 +324,16 @@ class Sparse(RankingWorkload):
 
     def _named(self, rows: Ints, seed: int) -> Ints:
         """Draw different attributes for each row; one that the row has already is drawn again."""
-        found = np.full((len(rows), self.most), -1, np.int64)
+        attributes = np.full((len(rows), self.most), -1, np.int64)
         for i in range(self.most):
             open_, turn = np.arange(len(rows)), 0
             while len(open_):
                 key = Key(seed, _BOXES, f"attribute {i}", rows[open_])
                 drawn = zipf_rank(key, self.dimensions, self.skew, turn)
-                new = (found[open_, :i] != drawn[:, None]).all(axis=1)
-                found[open_[new], i] = drawn[new]
+                new = (attributes[open_, :i] != drawn[:, None]).all(axis=1)
+                attributes[open_[new], i] = drawn[new]
                 open_, turn = open_[~new], turn + 1
-        return found
+        return attributes
 
     def _place(self, table: str, attribute: Ints, address: Ints, seed: int) -> Floats:
         """Draw values of attributes, each from one of the attribute's regions."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from headgate.core.settings import setting, settings_of
+from headgate.core.settings import Request, setting, settings_of
 from headgate.workloads.catalogue import (
     EXCHANGE_SELECTIVITIES,
     NAMES,
@@ -32,21 +33,21 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 """What each workload has if nothing is said."""
 _OWN = "as `headgate generate`"
+_part = partial(setting, metavar="PART", least=0, most=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generate:
+class Generate(Request):
     """Tables that are made up, for demos and tests."""
 
     workload: str = setting("which [workload](workloads.md)", listed=WORKLOADS)
-    subscriptions: int | None = setting("how many subscriptions", None, least=0, shown=_OWN)
-    events: int | None = setting("how many events", None, least=0, shown=_OWN)
+    subscriptions: int | None = setting("how many subscriptions", least=0, shown=_OWN)
+    events: int | None = setting("how many events", least=0, shown=_OWN)
     seed: int = setting("the same seed gives the same rows", 1)
     format: str = setting("of the tables", "jsonl", listed=("jsonl", "parquet"))
-    nodes: int | None = setting("how many persons", None, least=2, only=("social",), shown=_OWN)
+    nodes: int | None = setting("how many persons", least=2, only=("social",), shown=_OWN)
     edges: int | None = setting(
         "who follows whom; at least twice the nodes, at most an eighth of all pairs",
-        None,
         least=4,
         only=("social",),
         shown=_OWN,
@@ -56,17 +57,15 @@ class Generate:
     )
     selectivity: str | None = setting(
         "the part of the filters that an event matches; 1 is no filters",
-        None,
         listed=tuple(sorted({*EXCHANGE_SELECTIVITIES, *SOCIAL_SELECTIVITIES})),
         only=GRAPHS,
         shown=_OWN,
     )
     vocabulary: int | None = setting(
-        "values of each attribute", None, least=16, most=1_000_000, only=("exchange",), shown="4 to 86"
+        "values of each attribute", least=16, most=1_000_000, only=("exchange",), shown="4 to 86"
     )
     dimensions: int | None = setting(
         "intervals of a subscription, one for each of so many attributes",
-        None,
         metavar="D",
         least=1,
         most=64,
@@ -75,19 +74,11 @@ class Generate:
     )
     attributes: int | None = setting(
         "instead: attributes of events; a subscription has intervals for 3 to 8 of them",
-        None,
         least=8,
         only=("ranking",),
     )
-    presence: float | None = setting(
-        "the part of the attributes that an event has",
-        None,
-        metavar="PART",
-        least=0,
-        most=1,
-        needs="attributes",
-        only=("ranking",),
-        shown="1",
+    presence: float | None = _part(
+        "the part of the attributes that an event has", needs="attributes", only=("ranking",), shown="1"
     )
     skew_length: float = setting(
         "the skew of Zipf's law for lengths; a higher one makes shorter intervals", 0.75, only=("ranking",)
@@ -98,28 +89,13 @@ class Generate:
         listed=RANKING_SCORES,
         only=("ranking",),
     )
-    match_ratio: float | None = setting(
-        "the part of the subscriptions that an event matches",
-        None,
-        metavar="PART",
-        least=0,
-        most=1,
-        only=("paper",),
-        shown="0.001",
+    match_ratio: float | None = _part(
+        "the part of the subscriptions that an event matches", only=("paper",), shown="0.001"
     )
-    overlap: float | None = setting(
-        "the part of the others that share edges",
-        None,
-        metavar="PART",
-        least=0,
-        most=1,
-        only=("paper",),
-        shown="0.5",
-    )
+    overlap: float | None = _part("the part of the others that share edges", only=("paper",), shown="0.5")
     constrained: bool = setting("put bounds on variables", False, only=("paper",))
     unique: int | None = setting(
         "how many subscriptions are different; the others repeat them",
-        None,
         least=1,
         only=("xmark",),
         shown="all of them",
@@ -143,7 +119,7 @@ class Generate:
 
 def settings_of_workloads(names: tuple[str, ...]) -> tuple[Setting, ...]:
     """List the settings that mean something for some workloads, with their own defaults."""
-    found = []
+    settings = []
     own = DEFAULTS[names[0]]
     for each in settings_of(Generate):
         made = each
@@ -163,5 +139,5 @@ def settings_of_workloads(names: tuple[str, ...]) -> tuple[Setting, ...]:
             made = replace(made, listed=SELECTIVITIES[names[0]])
         if each.only and set(names) > set(each.only):
             made = replace(made, help=f"`{each.only[0]}`: {each.help}")
-        found.append(made)
-    return tuple(found)
+        settings.append(made)
+    return tuple(settings)

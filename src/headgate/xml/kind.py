@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from headgate.contents.kind import DocumentEvents, Kind, Results, in_order
 from headgate.core.event import ATOM, FEED_TYPES, RSS, XML_TYPES
 from headgate.core.event import XML as MEDIA_TYPE
-from headgate.core.rooms import CLAUSES, XML
+from headgate.core.rooms import XML
 from headgate.core.subscription import TREE, XPATH
-from headgate.errors import EventError, PlanError
+from headgate.errors import PlanError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from headgate.contents.kind import FilterSettings
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.subscription import Subscription
-    from headgate.xml.compiling import XmlContents
     from headgate.xml.events.document import Document
     from headgate.xml.index.index import XmlRoom
     from headgate.xml.language.model import Pattern
-    from headgate.xml.whole.model import XPathSettings
+    from headgate.xml.whole.reading import XPathSettings
 
 
 class Xml(Kind):
@@ -49,48 +48,27 @@ class Xml(Kind):
 
     def room_at(self, path: Path) -> XmlRoom:
         """Return what opens a snapshot, with the namespaces that it was built with."""
-        from headgate.contents.protocol import filters_in
-        from headgate.core.snapshot import is_snapshot, open_snapshot
-        from headgate.core.versions.current import resolved
+        from headgate.contents.protocol import about_filters
         from headgate.xml.index.index import XmlRoom
-        from headgate.xml.whole.model import XPathSettings
+        from headgate.xml.whole.reading import XPathSettings
 
-        clauses = resolved(path) / CLAUSES
-        places = filters_in(clauses if is_snapshot(clauses) else path, XML)
-        said = (open_snapshot(each, XML, verify=False).about.get("xpath") for each in places[:1])
-        return XmlRoom(XPathSettings.of(next(said, None)))
-
-    def compiler(self, wanted: FilterSettings, read_sample: Callable[[str], Any]) -> XmlContents:
-        """Return what compiles tables of patterns."""
-        del read_sample
-        from headgate.xml.compiling import XmlContents
-
-        return XmlContents(_settings(wanted))
+        return XmlRoom(XPathSettings.of(about_filters(path, XML).get("xpath")))
 
     def verified_note(self, text: str, events: Sequence[Event]) -> str | None:
         """Say of an expression that lxml decides what of it is indexed, and what lxml does for events."""
-        from headgate.xml.whole.explain import verified_note
+        from headgate.xml.explain.explain import verified_note
 
         return verified_note(text, events)
 
-    def read(self, events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
-        """Read documents."""
+    def read_one(self, event: Event) -> DocumentEvents:
+        """Read a document."""
         from headgate.xml.events.feeds import read_feed
         from headgate.xml.events.reading import read_document
 
-        found: list[DocumentEvents | EventError] = []
-        for each in events:
-            try:
-                if isinstance(each, EventError):
-                    found.append(each)
-                elif each.content_type in FEED_TYPES.values():
-                    feed = read_feed(each)
-                    found.append(DocumentEvents(feed.items, feed=True, notes=len(feed.notes)))
-                else:
-                    found.append(DocumentEvents((replace(each, data=read_document(each.data)),)))
-            except EventError as error:
-                found.append(error)
-        return found
+        if event.content_type in FEED_TYPES.values():
+            feed = read_feed(event)
+            return DocumentEvents(feed.items, feed=True, notes=len(feed.notes))
+        return DocumentEvents((replace(event, data=read_document(event.data)),))
 
     def pack(self, event: Event) -> bytes:
         """Write the document of an event."""
@@ -128,12 +106,6 @@ class Xml(Kind):
 
         return tuples_shown(index.answer(event, identity), limit)
 
-    def given_nothing(self, limit: int) -> Results:
-        """Return that there are none."""
-        from headgate.xml.answers.answers import tuples_shown
-
-        return tuples_shown(None, limit)
-
     def views(
         self,
         subscriptions: Sequence[Subscription],
@@ -163,7 +135,7 @@ class Xml(Kind):
 def _settings(wanted: FilterSettings | None) -> XPathSettings:
     """Return what is said of filters of XML; refuses what means nothing."""
     from headgate.contents.kind import REFUSE
-    from headgate.xml.whole.model import XPathSettings
+    from headgate.xml.whole.reading import XPathSettings
 
     if wanted is None:
         return XPathSettings()
@@ -172,16 +144,15 @@ def _settings(wanted: FilterSettings | None) -> XPathSettings:
 
 def _view(text: str, identity: Id, dialect: str = XPATH) -> Pattern:
     """Read a filter as a view; refuses one that no plan can rewrite."""
-    from headgate.xml.whole.model import WholeFilter
-    from headgate.xml.whole.reading import read_filter
+    from headgate.xml.whole.reading import WholeFilter, read_filter
 
-    found = read_filter(text, dialect)[1]
-    if isinstance(found, WholeFilter):
+    filter_ = read_filter(text, dialect)[1]
+    if isinstance(filter_, WholeFilter):
         raise PlanError(
             f"the filter of subscription {identity!r} is no tree pattern, and plans are made of those: "
             f"match it without a plan, or narrow it to a path with conditions joined by and: {_shown(text)}"
         )
-    return found
+    return filter_
 
 
 def _shown(text: str) -> str:

@@ -84,7 +84,7 @@ def test_backtest(api: Api) -> None:
         "subscriptions": [{"id": "cheap", "filter": "price < 30 AND topic = 'sport'"}],
     }
     got = api("POST", "/v1/backtest", said).json
-    assert (got["events"], got["first"], got["last"], got["cut"]) == (40, 1, 40, None)
+    assert (got["events"], got["refused"], got["first"], got["last"], got["cut"]) == (40, 0, 1, 40, None)
     first, bad, cheap = got["filters"]
     assert (first["matched"], [each["cursor"] for each in first["sample"]]) == (10, [1, 2, 3, 4, 5])
     assert "at character" in bad["refused"]

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from headgate.service.api.openapi import document, problems_of
 from headgate.service.api.operation import OPERATIONS
 from headgate.service.problems import Problem
-from headgate.service.security.origins import check_local
+from headgate.service.security.keys import check_local
 from tests.cli.running import Command
 from tests.service.api.serving import Api, serving
 

@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from headgate.service.delivery.sender import CheckedResolver, Sender, make_socket
-from headgate.service.security.addresses import AddressError, check_address, check_url
+from headgate.service.delivery.webhook import CheckedResolver, Sender, make_socket
+from headgate.service.security.webhooks import AddressError, check_address, check_url
 
 REFUSED = [
     "http://127.0.0.1/", "http://127.1/", "http://127.0.1/", "http://2130706433/", "http://0x7f000001/",

@@ -7,24 +7,24 @@ import tempfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.service.delivery import feed as feeds
-from headgate.service.delivery.backlog import count_behind, count_blocks
-from headgate.service.delivery.hub import Hub
-from headgate.service.delivery.reading import read_log
-from headgate.service.storage.block import NONE, Block
+from headgate.service.delivery import hub as feeds
+from headgate.service.delivery.hub import Hub, read_log
+from headgate.service.delivery.journal import count_behind, count_blocks
+from headgate.service.storage.log import NONE, Block
 from headgate.service.storage.store import Store
 from headgate.service.tenant.names import Names
 from tests.seeds import examples
 from tests.service.delivery.reference import Model
 
 if TYPE_CHECKING:
-    from headgate.service.delivery.feed import Feed
+    from headgate.service.delivery.hub import Feed
+    from headgate.service.tenant.tenant import Tenant
 
 CONSUMERS = ["a", "b", "c"]
 SUBSCRIPTIONS = [f"s{each}" for each in range(6)]
@@ -66,7 +66,7 @@ class World:
         names.consumers.update({each: number for number, each in enumerate(CONSUMERS, 1)})
         self.source = Source(Store(place), names)
         self.numbers = 0
-        self.hub = Hub(self.source, recent)
+        self.hub = Hub(cast("Tenant", self.source), recent)
         self.feeds: list[tuple[str, Feed]] = []
         for row, each in enumerate(SUBSCRIPTIONS):
             self.own(each, CONSUMERS[row % 3])

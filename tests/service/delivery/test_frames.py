@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate.service.delivery.frames import frame
-from headgate.service.delivery.listener import Connection
+from headgate.service.api.listening import frame
+from headgate.service.delivery.state import Connection
 from headgate.service.tenant.names import Delivery
 
 SPACES = st.sampled_from([b"", b" ", b"\n", b"\r\n", b"\r", b"\n\n"])

@@ -28,11 +28,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_a_consumer_is_a_resource(service: Service) -> None:
     path = "/v1/consumers/resource"
     assert service.ask("GET", path)[0] == 404
+    assert service.ask("PUT", path, {}, {"If-Match": "*"})[0] == 412
     status, made, headers = service.ask("PUT", path, {"metadata": {"team": "a"}})
     assert (status, made["id"], made["metadata"]) == (201, "resource", {"team": "a"})
     assert headers["etag"] == f'"{made["revision"]}"'
     assert service.ask("PUT", path, {}, {"If-Match": '"0"'})[0] == 412
     assert service.ask("PUT", path, {}, {"If-None-Match": "*"})[0] == 412
+    status, found, headers = service.ask("PATCH", path, {"metadata": {"b": 1}}, {"If-Match": headers["etag"]})
+    assert (status, found["metadata"]) == (200, {"team": "a", "b": 1})
     status, found, _ = service.ask("PATCH", path, {"metadata": None}, {"If-Match": headers["etag"]})
     assert (status, "metadata" in found) == (200, False)
     assert service.get("/v1/consumers?search=RESOU")["items"][0]["id"] == "resource"

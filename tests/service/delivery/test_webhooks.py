@@ -10,7 +10,7 @@ import apsw
 import pytest
 from standardwebhooks import Webhook as Standard
 
-from headgate.service.security.signature import key_of, new_secret, sign
+from headgate.service.security.webhooks import key_of, new_secret, sign
 from tests.service.delivery.serving import Endpoint, Service
 
 if TYPE_CHECKING:

@@ -113,9 +113,9 @@ class Connection:
                 return await work(client)
             except (OSError, self._nats.errors.Error) as error:
                 await self._hang_up()
-                told = self._told(error)
+                refusal = self._told(error)
                 if not _passes(error) or time.monotonic() - begun >= self._settings.patience:
-                    raise told from error
+                    raise refusal from error
                 await asyncio.sleep(_AGAIN)
 
     async def _connected(self) -> Client:
@@ -150,7 +150,7 @@ class Connection:
         self._seen = error
 
     def _options(self, client: Client) -> dict[str, Any]:
-        said = self._settings
+        settings = self._settings
         options: dict[str, Any] = {
             "name": "headgate",
             "allow_reconnect": False,
@@ -160,31 +160,31 @@ class Connection:
             # Else the client logs every error, also those that it raises.
             "error_cb": self._see,
         }
-        if said.encrypted:
+        if settings.encrypted:
             options["tls"] = self._certificates()
-        secret = said.secret
-        if said.user is not None:
-            options["user"] = said.user
+        secret = settings.secret
+        if settings.user is not None:
+            options["user"] = settings.user
         if secret is not None:
             options["password"] = lambda: self._guarded(client, secret)
-        token = said.token
+        token = settings.token
         if token is not None:
             options["token"] = lambda: self._guarded(client, token)
-        if said.creds is not None:
-            if not Path(said.creds).is_file():
-                raise MachineError(f"{said.place}: there is no credentials file {said.creds}")
-            options["user_credentials"] = said.creds
+        if settings.creds is not None:
+            if not Path(settings.creds).is_file():
+                raise MachineError(f"{settings.place}: there is no credentials file {settings.creds}")
+            options["user_credentials"] = settings.creds
         return options
 
     def _certificates(self) -> ssl.SSLContext:
-        said = self._settings
+        where = self._settings
         try:
-            context = ssl.create_default_context(cafile=said.ca)
-            if said.cert is not None:
-                context.load_cert_chain(said.cert, said.key)
+            context = ssl.create_default_context(cafile=where.ca)
+            if where.cert is not None:
+                context.load_cert_chain(where.cert, where.key)
         except OSError as error:
-            named = ", ".join(filter(None, (said.ca, said.cert, said.key)))
-            raise MachineError(f"{said.place}: certificates {named}: {error.strerror or error}") from error
+            named = ", ".join(filter(None, (where.ca, where.cert, where.key)))
+            raise MachineError(f"{where.place}: certificates {named}: {error.strerror or error}") from error
         return context
 
     def _guard(self, client: Client) -> None:
@@ -202,24 +202,24 @@ class Connection:
 
     def _told(self, error: Exception) -> HeadgateError:
         """Say in one line why there is no connection or no answer; never with what was secret."""
-        place = self._settings.place
+        where = self._settings.place
         text = str(error).lower()
         if isinstance(error, ssl.SSLError):
             why = getattr(error, "verify_message", "") or error.reason or "it failed"
-            return MachineError(f"{place}: the encrypted connection cannot be made: {why}")
+            return MachineError(f"{where}: the encrypted connection cannot be made: {why}")
         if "authorization" in text or "authentication" in text:
-            return MachineError(f"{place}: the server refuses this user, password, token or credentials file")
+            return MachineError(f"{where}: the server refuses this user, password, token or credentials file")
         if "permissions violation" in text:
-            return MachineError(f"{place}: the server does not permit this user to do that: {text}")
+            return MachineError(f"{where}: the server does not permit this user to do that: {text}")
         if isinstance(error, self._nats.errors.NoRespondersError):
-            return MachineError(f"{place}: the server runs without JetStream: start nats-server with -js")
+            return MachineError(f"{where}: the server runs without JetStream: start nats-server with -js")
         if isinstance(error, OSError) and not isinstance(error, TimeoutError):
             return MachineError(
-                f"{place}: no NATS server answers there ({error.strerror or type(error).__name__}): "
+                f"{where}: no NATS server answers there ({error.strerror or type(error).__name__}): "
                 "start one, or name another address"
             )
         return MachineError(
-            f"{place}: the NATS server does not answer ({str(error) or type(error).__name__})"
+            f"{where}: the NATS server does not answer ({str(error) or type(error).__name__})"
         )
 
 
@@ -228,16 +228,16 @@ async def request(
 ) -> dict[str, Any]:
     """Make one request of JetStream's interface on a connection; one that is lost ends it at once."""
     payload = b"" if body is None else json.dumps(body).encode()
-    asked = asyncio.ensure_future(client.request(f"$JS.API.{verb}", payload, timeout=within))
+    sent = asyncio.ensure_future(client.request(f"$JS.API.{verb}", payload, timeout=within))
     try:
-        while not (await asyncio.wait([asked], timeout=_AGAIN))[0]:
+        while not (await asyncio.wait([sent], timeout=_AGAIN))[0]:
             _alive(client)
-        said: dict[str, Any] = json.loads(asked.result().data)
+        answer: dict[str, Any] = json.loads(sent.result().data)
     finally:
-        asked.cancel()
-    if "error" in said:
-        raise ApiError(said["error"])
-    return said
+        sent.cancel()
+    if "error" in answer:
+        raise ApiError(answer["error"])
+    return answer
 
 
 async def until(client: Client, event: asyncio.Event) -> None:

@@ -87,12 +87,12 @@ class RangeReader:
         wanted = self._wanted
         if client is not self._client:
             self._delivered = 0
-            said = await add_consumer(client, self._settings, wanted._replace(start=self.at))
-            self._consumer, self._client = said["name"], client
-        found, behind = await self._fetch(client)
-        at = found[-1].sequence + 1 if found else self.at
+            consumer = await add_consumer(client, self._settings, wanted._replace(start=self.at))
+            self._consumer, self._client = consumer["name"], client
+        messages, behind = await self._fetch(client)
+        at = messages[-1].sequence + 1 if messages else self.at
         over = behind or at >= wanted.stop
-        if not over and not found:
+        if not over and not messages:
             following = await next_sequence(client, self._settings, at, wanted.subject)
             over = following is None or following >= wanted.stop
             if not over:
@@ -100,10 +100,10 @@ class RangeReader:
                 await self._wait()
         if over or self._client is None:
             await delete_consumer(client, self._settings, self._consumer)
-        if found:
+        if messages:
             self._progress = time.monotonic()
         self.at, self.over = at, over
-        return found
+        return messages
 
     async def _wait(self) -> None:
         if time.monotonic() - self._progress > max(self._settings.patience, ANSWER):
@@ -149,7 +149,7 @@ class RangeReader:
                     raise
 
     def _taken(self, raw: list[Msg]) -> tuple[list[Message], bool]:
-        found: list[Message] = []
+        read: list[Message] = []
         for message in raw:
             if not message.reply:
                 if not _usual(message.headers or {}):
@@ -164,9 +164,9 @@ class RangeReader:
                 self._client = None
                 break
             if int(sequence) >= self._wanted.stop:
-                return found, True
-            found.append(Message(int(sequence), int(stamp), message.subject, message.data, message.headers))
-        return found, False
+                return read, True
+            read.append(Message(int(sequence), int(stamp), message.subject, message.data, message.headers))
+        return read, False
 
 
 def _usual(last: dict[str, str]) -> bool:
@@ -200,12 +200,12 @@ async def next_sequence(client: Client, settings: NatsSettings, at: int, subject
     """Ask the stream's leader for the sequence number of the first message from `at` on."""
     body = {"seq": at, "next_by_subj": subject or ANY}
     try:
-        said = await request(client, f"STREAM.MSG.GET.{settings.stream}", body)
+        answer = await request(client, f"STREAM.MSG.GET.{settings.stream}", body)
     except ApiError as error:
         if error.reason == NO_MESSAGE:
             return None
         raise MachineError(f"{settings.place}: the stream cannot be read: {error}") from error
-    return int(said["message"]["seq"])
+    return int(answer["message"]["seq"])
 
 
 JSON, STRUCTURED = "application/json", "application/cloudevents+json"
@@ -235,16 +235,16 @@ def as_row(message: Message) -> Row:
     media = (kind or JSON).partition(";")[0].strip().lower()
     if media == STRUCTURED:
         return as_it_is._replace(value=_opened(message.data))
-    given = {name: unquote(known[_PREFIX + name]) for name in _ENVELOPE if known.get(_PREFIX + name)}
+    envelope = {name: unquote(known[_PREFIX + name]) for name in _ENVELOPE if known.get(_PREFIX + name)}
     if media == JSON:
-        return as_it_is._replace(value=_filled(message.data, given)) if given else as_it_is
-    place = f"{message.subject}/{message.sequence}"
+        return as_it_is._replace(value=_filled(message.data, envelope)) if envelope else as_it_is
+    origin = f"{message.subject}/{message.sequence}"
     try:
         text = message.data.decode()
     except UnicodeDecodeError:
         # The parser knows better what it is written in; but then only its place can be its id.
-        return Row(message.data, kind, place)
-    row = {"id": known.get(MESSAGE_ID) or place, **given, "datacontenttype": kind, "data": text}
+        return Row(message.data, kind, origin)
+    row = {"id": known.get(MESSAGE_ID) or origin, **envelope, "datacontenttype": kind, "data": text}
     return as_it_is._replace(value=_written(row))
 
 
@@ -255,8 +255,8 @@ def content_type(headers: dict[str, str]) -> str | None:
 
 def _filled(data: bytes, given: dict[str, str]) -> bytes:
     """Add to a record what it does not say of itself; what is no record stays as it is, and is refused."""
-    found = _object(data)
-    return data if found is None else _written({**given, **found})
+    fields = _object(data)
+    return data if fields is None else _written({**given, **fields})
 
 
 def _opened(data: bytes) -> bytes:
@@ -264,18 +264,18 @@ def _opened(data: bytes) -> bytes:
 
     Where the record has an id, source or time of its own, the envelope's goes before it.
     """
-    found = _object(data)
-    if found is None or not isinstance(found.get("data"), dict):
+    fields = _object(data)
+    if fields is None or not isinstance(fields.get("data"), dict):
         return data
-    return _written({**found["data"], **{name: found[name] for name in _ENVELOPE if name in found}})
+    return _written({**fields["data"], **{name: fields[name] for name in _ENVELOPE if name in fields}})
 
 
 def _object(data: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _written(row: dict[str, Any]) -> bytes:

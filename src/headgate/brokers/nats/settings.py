@@ -96,18 +96,14 @@ class NatsSettings:
                 "a NATS address has no @ behind the first ?: write %40 for an @ in a setting, and %3F for "
                 "a ? in a user or password"
             )
-        access, _, place = head.rpartition("@")
-        hosts, _, stream = place.partition("/")
-        said = {**(shared or {}), **_access(access), **_query(query, {one.name for one in fields(cls)[2:]})}
-        said |= {name: str(value) for name, value in more.items() if value is not None}
-        servers = tuple(_server(host) for host in hosts.split(","))
-        return cls._checked(servers, unquote(stream), said)
-
-    @classmethod
-    def _checked(cls, servers: tuple[str, ...], stream: str, said: Mapping[str, str]) -> NatsSettings:
+        access, _, location = head.rpartition("@")
+        hosts, _, stream = location.partition("/")
+        known = {one.name: one.default for one in fields(cls)[2:]}
+        texts = {**(shared or {}), **_access(access), **_query(query, set(known))}
+        texts |= {name: str(value) for name, value in more.items() if value is not None}
+        servers, stream = tuple(_server(host) for host in hosts.split(",")), unquote(stream)
         plain = cls(servers, stream)
-        known = {one.name: getattr(plain, one.name) for one in fields(cls)[2:]}
-        unknown = sorted(set(said) - set(known))
+        unknown = sorted(set(texts) - set(known))
         if unknown:
             raise TableError(
                 f"{plain.place}: there is no setting {unknown[0]!r} for NATS: known are {', '.join(known)}"
@@ -117,7 +113,7 @@ class NatsSettings:
                 f"a NATS address names a stream after the servers, without blanks, dots, * and >, as "
                 f"nats://{','.join(servers)}/EVENTS: {stream!r} is none"
             )
-        typed = {name: _typed(plain.place, name, text, known[name]) for name, text in said.items()}
+        typed = {name: _typed(plain.place, name, text, known[name]) for name, text in texts.items()}
         made = cls(servers, stream, **typed)
         made.check()
         return made
@@ -169,8 +165,8 @@ def shown(place: str) -> str:
     >>> shown("nats://ann:sec?ret@host:4222/EVENTS")
     'nats://…'
     """
-    scheme, found, rest = place.partition("://")
-    if not found:
+    scheme, sign, rest = place.partition("://")
+    if not sign:
         return place
     head, _, query = rest.partition("?")
     return f"{scheme}://{'…' if '@' in query else head.rpartition('@')[2]}"
@@ -193,10 +189,10 @@ def _access(text: str) -> dict[str, str]:
 
 
 def _query(text: str, known: set[str]) -> dict[str, str]:
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for part in filter(None, text.split("&")):
         name, equals, value = part.partition("=")
-        if said.keys() & _SECRET and (name not in known or not equals):
+        if texts.keys() & _SECRET and (name not in known or not equals):
             # Perhaps the rest of a password, so it is not shown.
             raise TableError(
                 "a NATS address has no known name=value behind its password or token: write %26 for an & in "
@@ -204,15 +200,15 @@ def _query(text: str, known: set[str]) -> dict[str, str]:
             )
         if not equals:
             raise TableError(f"settings of a NATS address are name=value, joined by &: {name!r} has no value")
-        said[name] = unquote(value)
-    return said
+        texts[name] = unquote(value)
+    return texts
 
 
-def _typed(place: str, name: str, text: str, like: object) -> Any:
+def _typed(address: str, name: str, text: str, like: object) -> Any:
     """Read a setting's text as the type that its default has."""
     if isinstance(like, bool):
         if text.lower() not in _YES + _NO:
-            raise TableError(f"{place}: {name} is yes or no, not {text!r}")
+            raise TableError(f"{address}: {name} is yes or no, not {text!r}")
         return text.lower() in _YES
     if not isinstance(like, int | float):
         return text
@@ -220,7 +216,7 @@ def _typed(place: str, name: str, text: str, like: object) -> Any:
         return type(like)(text)
     except ValueError:
         kind = "a whole number" if isinstance(like, int) else "a number"
-        raise TableError(f"{place}: {name} is {kind}, not {text!r}") from None
+        raise TableError(f"{address}: {name} is {kind}, not {text!r}") from None
 
 
 ONE, REST, DOT = "*", ">", "."
@@ -279,18 +275,18 @@ def token(value: str | None) -> str:
 class Template:
     """A subject with fields of a match in braces, such as `matches.{subscription_id}`."""
 
-    def __init__(self, text: str, place: str) -> None:
+    def __init__(self, text: str, address: str) -> None:
         self.text = text
         self.fields = tuple(dict.fromkeys(_FIELD.findall(text)))
         left = _FIELD.sub("", text)
         tokens = _FIELD.sub("x", text).split(DOT)
         if "{" in left or "}" in left:
             raise TableError(
-                f"{place}: braces in a subject hold the name of a field, as matches.{{subscription_id}}"
+                f"{address}: braces in a subject hold the name of a field, as matches.{{subscription_id}}"
             )
         if ONE in left or REST in left or "" in tokens:
             raise TableError(
-                f"{place}: matches go to one subject, without * and >, as matches.all: not {text!r}"
+                f"{address}: matches go to one subject, without * and >, as matches.all: not {text!r}"
             )
         self._pieces = _FIELD.split(text)
 
@@ -299,12 +295,12 @@ class Template:
         """Return a pattern that all subjects of this template fit."""
         return DOT.join(ONE if "{" in part else part for part in self.text.split(DOT))
 
-    def check(self, columns: Collection[str], place: str) -> None:
+    def check(self, columns: Collection[str], where: str) -> None:
         """Refuse fields that matches do not have."""
         for name in self.fields:
             if name not in columns:
                 raise TableError(
-                    f"{place}: the subject {self.text} names {name!r}, and matches have {', '.join(columns)}"
+                    f"{where}: the subject {self.text} names {name!r}, and matches have {', '.join(columns)}"
                 )
 
     def fill(self, values: Mapping[str, str | None]) -> str:

@@ -97,14 +97,14 @@ class Publisher:
             self._duplicates += 1
 
     def _told(self, message: Msg) -> Exception:
-        place = self._settings.place
+        address = self._settings.place
         if (message.headers or {}).get("Status") == "503":
             return TableError(
-                f"{place}: no stream takes {self._settings.subject}: add it to the subjects of the stream"
+                f"{address}: no stream takes {self._settings.subject}: add it to the subjects of the stream"
             )
-        said = json.loads(message.data or b"{}").get("error", {})
+        error = json.loads(message.data or b"{}").get("error", {})
         return MachineError(
-            f"{place}: the server does not keep matches: {said.get('description', 'no reason given')}"
+            f"{address}: the server does not keep matches: {error.get('description', 'no reason given')}"
         )
 
 
@@ -115,7 +115,7 @@ def _size(headers: dict[str, str]) -> int:
 NO_STREAM = 10_059
 
 
-class State(NamedTuple):
+class StreamState(NamedTuple):
     """What a stream holds: sequence numbers from `first` to before `end`, some of which may be gone."""
 
     first: int
@@ -166,35 +166,35 @@ class Stream:
         """Hang up."""
         self._link.close()
 
-    def state(self) -> State:
+    def state(self) -> StreamState:
         """Ask what the stream holds now."""
-        found = self.look()
-        if found is None:
+        state = self.look()
+        if state is None:
             name = self.settings.stream
             raise TableError(
                 f"{self.place}: the server has no stream {name}: create it, as with nats stream add {name}, "
                 "or name another"
             )
-        return found
+        return state
 
-    def look(self) -> State | None:
+    def look(self) -> StreamState | None:
         """Ask what the stream holds now, if there is one."""
         try:
-            said = self._link.ask(f"STREAM.INFO.{self.settings.stream}")
+            info = self._link.ask(f"STREAM.INFO.{self.settings.stream}")
         except ApiError as error:
             if error.reason == NO_STREAM:
                 return None
             raise MachineError(f"{self.place}: {error}") from error
-        held, config = said["state"], said["config"]
+        held, config = info["state"], info["config"]
         end = held["last_seq"] + 1
-        return State(
+        return StreamState(
             # An empty stream begins where its next message will be.
             max(held["first_seq"], 1) if held["messages"] else end,
             end,
             held.get("num_deleted", 0),
             tuple(config.get("subjects") or ()),
             config.get("duplicate_window", 0) / 1e9,
-            said["created"],
+            info["created"],
         )
 
     def create(self, subject: str) -> None:
@@ -210,16 +210,16 @@ class Stream:
         """Count the messages from a sequence number on."""
 
         async def counted(client: Client) -> int:
-            said = await add_consumer(client, self.settings, Range(start, start))
-            await delete_consumer(client, self.settings, said["name"])
-            return int(said["num_pending"])
+            consumer = await add_consumer(client, self.settings, Range(start, start))
+            await delete_consumer(client, self.settings, consumer["name"])
+            return int(consumer["num_pending"])
 
         return self._link.call(counted)
 
     def deleted(self) -> list[int]:
         """List the sequence numbers whose messages are gone, behind the first that is there."""
-        said = self._link.ask(f"STREAM.INFO.{self.settings.stream}", {"deleted_details": True})
-        return list(said["state"].get("deleted") or ())
+        info = self._link.ask(f"STREAM.INFO.{self.settings.stream}", {"deleted_details": True})
+        return list(info["state"].get("deleted") or ())
 
     def messages(self, wanted: Range) -> Iterator[list[Message]]:
         """Read a range that lies before the stream's end, in order, in parts.
@@ -232,11 +232,11 @@ class Stream:
         ahead = self._link.begin(reading.next)
         try:
             while True:
-                found, over = ahead.result(), reading.over
+                messages, over = ahead.result(), reading.over
                 if not over:
                     ahead = self._link.begin(reading.next)
-                if found:
-                    yield found
+                if messages:
+                    yield messages
                 if over:
                     return
         finally:
@@ -249,16 +249,16 @@ class Stream:
         stream that now begins behind them may have had them.
         """
         at = wanted.start
-        for found in self.messages(wanted):
-            stop = found[-1].sequence + 1
-            if stop - at > len(found):
-                self._compare(at, stop, found, created, lost)
-            yield found
+        for messages in self.messages(wanted):
+            stop = messages[-1].sequence + 1
+            if stop - at > len(messages):
+                self._compare(at, stop, messages, created, lost)
+            yield messages
             at = stop
         self._compare(at, wanted.stop, (), created, lost)
 
     def _compare(
-        self, at: int, stop: int, found: Sequence[Message], created: str, lost: Callable[[Loss], None]
+        self, at: int, stop: int, messages: Sequence[Message], created: str, lost: Callable[[Loss], None]
     ) -> None:
         """Ask whether the stream still holds what a range has besides the messages found in it."""
         state = self.state()
@@ -268,7 +268,7 @@ class Stream:
                 "another state directory"
             )
         gone = min(state.first, stop)
-        count = gone - at - sum(one.sequence < gone for one in found)
+        count = gone - at - sum(one.sequence < gone for one in messages)
         if count > 0:
             lost(Loss(at, state.first, count))
 

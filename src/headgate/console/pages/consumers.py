@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from headgate.console.asking import Asked
+from headgate.console.pages.now import brief
 from headgate.console.session import ABSENT
-from headgate.console.view import View, page, place_of
+from headgate.console.view import Asked, View, page, place_of
 from headgate.errors import HeadgateError
 from headgate.service.api.operation import is_number
 from headgate.service.problems import Problem, problem_of
@@ -35,29 +35,24 @@ _DEFAULT = ConsumerBody()
 
 
 @page("GET", "/console/consumers")
-async def consumers(view: View) -> Response:
-    """List them."""
-    return await _list(view)
-
-
-async def _list(
+async def consumers(
     view: View, given: dict[str, str] | None = None, error: HeadgateError | None = None
 ) -> Response:
+    """List them."""
     search = view.query.get("search", "").strip()
     asked = {"after": view.query.get("after") or None, "limit": _LISTED, "search": search or None}
-    found = await view.ask("list_consumers", query=asked)
+    listed = await view.ask("list_consumers", query=asked)
     return view.shown(
         "consumers.html.j2",
-        status=200 if error is None else problem_of(error).status,
         copy=view.asked[-1],
-        items=found.items,
-        next=found.next,
+        items=listed.items,
+        next=listed.next,
         search=search,
         after=view.query.get("after", ""),
         given=given or {},
         error=error,
         default=_DEFAULT,
-        scopes=_scopes(view),
+        scopes={"change": view.key.allows("subscribe")},
     )  # fmt: skip
 
 
@@ -66,20 +61,15 @@ async def create(view: View) -> Response:
     """Make a consumer; the secret of its webhook is shown once."""
     identity = view.form.get("id", "").strip()
     try:
-        made = await view.ask(
-            "put_consumer", {"id": identity}, body=_said(view), headers={"If-None-Match": "*"}
-        )
+        made = await view.ask("put_consumer", {"id": identity}, body=_said(view), headers=ABSENT)
     except HeadgateError as error:
         # Its revision is asked for, which people who fill in a form do not know of.
-        taken = problem_of(error).status == 412
-        told = (
-            Problem(f"there is a consumer {identity!r} already: choose another id", 409) if taken else error
-        )
-        return await _list(view, dict(view.form), told)
+        if problem_of(error).status == 412:
+            error = Problem(f"there is a consumer {identity!r} already: choose another id", 409)
+        return await consumers(view, dict(view.form), error)
     if made.secret is None:
-        return view.went(
-            place_of("consumers", identity), f"consumer {identity} is there, and begins with the next event"
-        )
+        told = f"consumer {identity} is there, and begins with the next event"
+        return view.went(place_of("consumers", identity), told)
     return _secret(view, made, "It is there, and begins with the next event.")
 
 
@@ -88,33 +78,25 @@ def _said(view: View) -> dict[str, Any]:
     url = view.form.get("url", "").strip()
     if not url:
         return {}
-    found: dict[str, Any] = {"url": url, "order": view.form.get("order", _DEFAULT.order)}
+    fields: dict[str, Any] = {"url": url, "order": view.form.get("order", _DEFAULT.order)}
     for name, kind in (("parallel", int), ("attempts", int), ("timeout", float)):
-        text = view.form.get(name, "").strip()
-        if text:
-            try:
-                found[name] = kind(text)
-            except ValueError:
-                raise Problem(f"{name} is {text!r}: give a number", 422) from None
-    return found
+        if (number := view.typed_number(name, kind)) is not None:
+            fields[name] = number
+    return fields
 
 
-def _secret(view: View, found: Consumer, told: str) -> Response:
-    return view.shown("consumer_secret.html.j2", copy=view.asked[-1], found=found, told=told)
+def _secret(view: View, consumer: Consumer, told: str) -> Response:
+    return view.shown("consumer_secret.html.j2", copy=view.asked[-1], found=consumer, told=told)
 
 
 # One consumer
 
 
 @page("GET", "/console/consumers/{id}")
-async def consumer(view: View) -> Response:
-    """Show one: what waits, what failed, what it is."""
-    return await _one(view)
-
-
-async def _one(
+async def consumer(
     view: View, given: dict[str, str] | None = None, error: HeadgateError | None = None
 ) -> Response:
+    """Show one: what waits, what failed, what it is."""
     values = await _live(view)
     asked = view.asked[0]
     identity = values["found"].id
@@ -123,7 +105,6 @@ async def _one(
     )
     return view.shown(
         "consumer.html.j2",
-        status=200 if error is None else problem_of(error).status,
         copy=asked,
         letters=[_letter(each) for each in letters.items],
         letters_next=letters.next,
@@ -133,7 +114,7 @@ async def _one(
         error=error,
         default=_DEFAULT,
         restored=_RESTORED,
-        scopes=_scopes(view),
+        scopes={"change": view.key.allows("subscribe")},
         **values,
     )  # fmt: skip
 
@@ -146,22 +127,22 @@ async def live(view: View) -> Response:
 
 async def _live(view: View) -> dict[str, Any]:
     identity = view.path["id"]
-    found = await view.ask("read_consumer", {"id": identity})
+    consumer = await view.ask("read_consumer", {"id": identity})
     before = view.number("before")
     attempts = None
-    if found.url is not None:
+    if consumer.url is not None:
         query = {"limit": _ATTEMPTS, "before": before or None}
         attempts = await view.ask("list_attempts", {"id": identity}, query)
     state = view.dispatcher.state(identity)
     # As `pull` reads them, and not counted as delivered: nobody takes them.
     part = await view.dispatcher.pull(state, state.cursor, _PREVIEWED, _PREVIEW_BYTES, 0.0)
     return {
-        "found": found,
+        "found": consumer,
         "last": view.tenant.position,
         "attempts": attempts,
         "before": before,
         "waiting": [
-            _brief(each.text)
+            brief(msgspec.json.decode(each.text))
             | {"cursor": each.position, "time": each.time / 1e6, "subscriptions": each.subscriptions}
             for each in part.deliveries
         ],
@@ -170,25 +151,17 @@ async def _live(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _letter(found: Any) -> dict[str, Any]:
+def _letter(letter: Any) -> dict[str, Any]:
     about = {"id": None, "text": "not kept any more, or its subscription is gone"}
-    if found.event is not None:
-        about = _brief(bytes(found.event))
+    if letter.event is not None:
+        about = brief(msgspec.json.decode(letter.event))
     return {
-        "cursor": found.cursor,
-        "time": found.time,
-        "attempts": found.attempts,
-        "reason": found.reason,
+        "cursor": letter.cursor,
+        "time": letter.time,
+        "attempts": letter.attempts,
+        "reason": letter.reason,
         **about,
     }
-
-
-def _brief(text: bytes) -> dict[str, Any]:
-    """Say in short what an event is."""
-    fields = msgspec.json.decode(text)
-    data = fields.get("data", fields.get("data_base64"))
-    said = data if isinstance(data, str) else msgspec.json.encode(data).decode()
-    return {"id": str(fields.get("id", "")), "text": said[:200]}
 
 
 # What is done with one
@@ -199,18 +172,18 @@ async def edit(view: View) -> Response:
     """Change what is said of it."""
     identity = view.path["id"]
     try:
-        said = _said(view)
+        fields = _said(view)
         names = ("url", "order", "parallel", "attempts", "timeout")
         known = view.form.get("revision", "")
         headers = {"If-Match": f'"{known}"'} if known else None
-        body = {name: said.get(name) for name in names}
-        found = await view.ask("patch_consumer", {"id": identity}, body=body, headers=headers)
+        body = {name: fields.get(name) for name in names}
+        changed = await view.ask("patch_consumer", {"id": identity}, body=body, headers=headers)
     except HeadgateError as error:
         if problem_of(error).status == 404:
             raise
-        return await _one(view, dict(view.form), error)
-    if found.secret is not None:
-        return _secret(view, found, "It has a webhook now.")
+        return await consumer(view, dict(view.form), error)
+    if changed.secret is not None:
+        return _secret(view, changed, "It has a webhook now.")
     return view.went(place_of("consumers", identity), f"consumer {identity} is changed")
 
 
@@ -226,23 +199,21 @@ async def enable(view: View) -> Response:
 @page("POST", "/console/consumers/{id}/secret")
 async def rotate(view: View) -> Response:
     """Make a new secret, and show it once."""
-    found = await view.ask("rotate_secret", {"id": view.path["id"]})
-    return _secret(view, found, "The one before counts no more.")
+    consumer = await view.ask("rotate_secret", {"id": view.path["id"]})
+    return _secret(view, consumer, "The one before counts no more.")
 
 
 @page("POST", "/console/consumers/{id}/test")
 async def test(view: View) -> Response:
     """Send an event to its webhook."""
     identity = view.path["id"]
-    found = await view.ask("send_test", {"id": identity})
+    outcome = await view.ask("send_test", {"id": identity})
     if view.in_part:
-        return view.part("consumer_test.html.j2", found=found)
-    if found.delivered:
-        return view.went(
-            place_of("consumers", identity),
-            f"the webhook answered {found.status} after {found.milliseconds} ms",
-        )
-    view.tell(f"the test event was not taken: {found.reason}", good=False)
+        return view.part("consumer_test.html.j2", found=outcome)
+    if outcome.delivered:
+        view.tell(f"the webhook answered {outcome.status} after {outcome.milliseconds} ms")
+    else:
+        view.tell(f"the test event was not taken: {outcome.reason}", good=False)
     return view.went(place_of("consumers", identity))
 
 
@@ -257,10 +228,9 @@ async def replay(view: View) -> Response:
         raise Problem("give a cursor or a time, from where on events are delivered again", 422)
     # The field has no zone; its label says which it is.
     body: dict[str, Any] = {"cursor": int(cursor)} if cursor else {"since": f"{since}Z"}
-    found = await view.ask("replay", {"id": identity}, body=body)
-    return view.went(
-        place_of("consumers", identity), f"{identity} gets again what came after cursor {found.cursor}"
-    )
+    moved = await view.ask("replay", {"id": identity}, body=body)
+    told = f"{identity} gets again what came after cursor {moved.cursor}"
+    return view.went(place_of("consumers", identity), told)
 
 
 @page("POST", "/console/consumers/{id}/dead-letters")
@@ -278,19 +248,16 @@ async def letters(view: View) -> Response:
             raise Problem("no dead letter is chosen: tick some first", 422)
     if cursors is not None and not all(map(is_number, cursors)):
         raise Problem(f"the cursors are {', '.join(cursors)}: give whole numbers", 422)
-    back = place_of("consumers", identity)
+    back = f"{place_of('consumers', identity)}#dead-letters"
     if action == "replay":
         body = {} if cursors is None else {"cursors": [int(each) for each in cursors]}
         done = await view.ask("replay_dead_letters", {"id": identity}, body=body)
-        return view.went(
-            f"{back}#dead-letters",
-            f"{done.replayed:,} dead letters are tried as soon as it may be called",
-        )
+        return view.went(back, f"{done.replayed:,} dead letters are tried as soon as it may be called")
     if action != "drop":
         raise Problem(f"{what!r} is nothing that is done with dead letters: replay or drop them", 422)
     query = None if cursors is None else {"cursors": ",".join(cursors)}
     gone = await view.ask("drop_dead_letters", {"id": identity}, query)
-    return view.went(f"{back}#dead-letters", f"dead letters dropped: {gone.dropped:,}")
+    return view.went(back, f"dead letters dropped: {gone.dropped:,}")
 
 
 @page("POST", "/console/consumers/{id}/delete")
@@ -298,12 +265,12 @@ async def delete(view: View) -> Response:
     """Delete it; it can be brought back, with its secret, which stays in the memory of the service."""
     identity = view.path["id"]
     stored = view.tenant.consumer(identity)
-    found = await view.ask("read_consumer", {"id": identity})
+    consumer = await view.ask("read_consumer", {"id": identity})
     back: list[tuple[Any, ...]] = []
     if stored is not None:
         back.append(("put_consumer", {"id": identity}, msgspec.to_builtins(stored.said), None, ABSENT))
     along = view.form.get("subscriptions") == "delete"
-    if along and found.subscriptions <= _RESTORED:
+    if along and consumer.subscriptions <= _RESTORED:
         page = view.tenant.store.subscriptions.page
         back += [
             ("replace_subscription", {"id": each.id}, msgspec.to_builtins(each.said), None, ABSENT)
@@ -311,14 +278,8 @@ async def delete(view: View) -> Response:
         ]
     await view.ask("delete_consumer", {"id": identity}, {"subscriptions": "delete"} if along else None)
     told = f"consumer {identity} is deleted"
-    if along and found.subscriptions:
-        told += f", with its subscriptions: {found.subscriptions:,}"
-    if along and found.subscriptions > _RESTORED:
+    if along and consumer.subscriptions:
+        told += f", with its subscriptions: {consumer.subscriptions:,}"
+    if along and consumer.subscriptions > _RESTORED:
         return view.went(place_of("consumers"), told)
-    return view.went(
-        place_of("consumers"), told, undo=view.session.can_restore(f"consumer {identity}", *back)
-    )
-
-
-def _scopes(view: View) -> dict[str, bool]:
-    return {"change": view.key.allows("subscribe")}
+    return view.went(place_of("consumers"), told, back=(f"consumer {identity}", back))

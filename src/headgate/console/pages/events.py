@@ -87,10 +87,10 @@ async def new(view: View) -> Response:
 async def try_event(view: View) -> Response:
     """Say who would get an event, without keeping it."""
     try:
-        said = _read(view.form.get("event", ""))
-        answer = await view.ask("top", body={"k": _BEST, "events": [said]})
+        event = _read(view.form.get("event", ""))
+        answer = await view.ask("top", body={"k": _BEST, "events": [event]})
         best = answer.events[0]
-        matched = (await view.ask("match", body=said)).events[0]
+        matched = (await view.ask("match", body=event)).events[0]
         error = best.refused or matched.refused
     except HeadgateError as failed:
         return view.part("event_try.html.j2", error=str(failed), best=None, matched=None)
@@ -104,19 +104,19 @@ async def publish(view: View) -> Response:
     try:
         answer = await view.ask("publish", body=_read(text))
     except HeadgateError as error:
-        return view.shown("event_new.html.j2", status=422, text=text, error=str(error))
+        return view.shown("event_new.html.j2", text=text, error=Problem(str(error), 422))
     made = answer.events[0]
     return view.went(place_of("events", made.cursor), f"event {made.id} is on disk, {made.matched} matched")
 
 
 def _read(text: str) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(text)
+        event = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         raise Problem(f"the event is not valid JSON: {error}", 422) from None
-    if not isinstance(found, dict):
+    if not isinstance(event, dict):
         raise Problem('the event is no object: write {"name": value, …}', 422)
-    return found
+    return event
 
 
 @page("GET", "/console/events/{cursor}")
@@ -154,38 +154,32 @@ async def event(view: View) -> Response:
 
 async def _best(view: View, fields: dict[str, Any]) -> tuple[Any, str | None]:
     """Rank who matches now; what cannot be ranked is told."""
-    try:
-        answer = await view.ask("top", body={"k": _BEST, "events": [fields]})
-    except HeadgateError as error:
-        return None, str(error)
-    return answer.events[0].best, answer.events[0].refused
+    answer, refused = await _tried(view, "top", {"k": _BEST, "events": [fields]})
+    return (None, refused) if answer is None else (answer.events[0].best, answer.events[0].refused)
 
 
 async def _explained(view: View, cursor: int, subscription: str, text: str) -> tuple[Any, str | None]:
     """Say why, and the rank; without the rank where there is none to be had."""
     body: dict[str, Any] = {"cursor": cursor}
-    if subscription:
-        body["subscription"] = subscription
-    else:
-        body |= {"filter": text, "dialect": view.query.get("dialect") or "sql"}
     if not subscription:
-        return await _tried(view, body)
-    found, refused = await _tried(view, body | {"rank": {"k": _BEST}})
-    return (found, None) if refused is None else await _tried(view, body)
+        body |= {"filter": text, "dialect": view.query.get("dialect") or "sql"}
+        return await _tried(view, "explain", body)
+    body["subscription"] = subscription
+    explanation, refused = await _tried(view, "explain", body | {"rank": {"k": _BEST}})
+    return (explanation, None) if refused is None else await _tried(view, "explain", body)
 
 
-async def _tried(view: View, body: dict[str, Any]) -> tuple[Any, str | None]:
+async def _tried(view: View, operation: str, body: dict[str, Any]) -> tuple[Any, str | None]:
+    """Ask an operation; what is refused is told in the place of an answer."""
     try:
-        return await view.ask("explain", body=body), None
+        return await view.ask(operation, body=body), None
     except HeadgateError as error:
         return None, str(error)
 
 
 async def _nearest(view: View, cursor: int) -> tuple[list[Any], str | None]:
-    try:
-        return (await view.ask("explain", body={"cursor": cursor, "near": _NEAR})).near or [], None
-    except HeadgateError as error:
-        return [], str(error)
+    answer, refused = await _tried(view, "explain", {"cursor": cursor, "near": _NEAR})
+    return [] if answer is None else answer.near or [], refused
 
 
 def attributes_of(fields: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -194,18 +188,18 @@ def attributes_of(fields: dict[str, Any]) -> list[tuple[str, Any]]:
     >>> attributes_of({"id": "e", "data": {"price": 3, "shop": {"city": "Rome"}}})
     [('price', 3), ('shop.city', 'Rome'), ('id', 'e')]
     """
-    found: list[tuple[str, Any]] = []
+    attributes: list[tuple[str, Any]] = []
 
     def walk(name: str, value: Any) -> None:
         if isinstance(value, dict) and value:
             for each, inner in value.items():
                 walk(f"{name}.{each}" if name else str(each), inner)
         else:
-            found.append((name, value))
+            attributes.append((name, value))
 
     data = fields.get("data")
     if isinstance(data, dict):
         walk("", data)
-    told = {name for name, _ in found}
-    found += [(name, value) for name, value in fields.items() if name != "data" and name not in told]
-    return found
+    told = {name for name, _ in attributes}
+    attributes += [(name, value) for name, value in fields.items() if name != "data" and name not in told]
+    return attributes

@@ -12,11 +12,11 @@ from headgate.console.view import View, page, place_of
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import HeadgateError
 from headgate.service.api.operation import ADMIN, READ
-from headgate.service.problems import Conflict, NotFound, Problem, problem_of
+from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.security.keys import check_scope
 
 if TYPE_CHECKING:
-    from headgate.console.asking import Asked
+    from headgate.console.view import Asked
     from headgate.service.api.tracing import GraphPart, TraceAnswer
 
 DRAWN = 120
@@ -37,10 +37,10 @@ async def graph(view: View) -> Response:
     asked_part = {"node": view.query.get("node") or None, "hops": view.number("hops", 2), "most": DRAWN}
     part = await view.ask("read_graph", query=asked_part)
     copy = view.asked[-1]
-    found = None
+    nodes = None
     if search:
         after = view.query.get("after", "")
-        found = await view.ask("list_nodes", query={"search": search, "after": after, "limit": _FOUND})
+        nodes = await view.ask("list_nodes", query={"search": search, "after": after, "limit": _FOUND})
     if not part.all_nodes:
         return view.shown("graph_empty.html.j2", copy=copy, form={}, dialects=dialects())
     way, missing = None, ""
@@ -52,7 +52,7 @@ async def graph(view: View) -> Response:
         "graph.html.j2",
         copy=copy,
         part=part,
-        found=found,
+        found=nodes,
         search=search,
         node=asked_part["node"],
         hops=asked_part["hops"],
@@ -85,8 +85,8 @@ async def newest_way(view: View) -> Response:
 
 async def _way(view: View, which: str | None = None) -> tuple[TraceAnswer | None, str]:
     """Follow the event that is asked for; returns its way, or why there is none."""
-    given = which or view.query.get("event", "")
-    if given == NEWEST:
+    wanted = which or view.query.get("event", "")
+    if wanted == NEWEST:
         if not view.tenant.position:
             return None, "no event was published yet: the first one is followed as soon as it comes"
         cursor = view.tenant.position
@@ -113,10 +113,10 @@ def _seen(view: View, part: GraphPart, way: TraceAnswer | None, *, whole: bool) 
         cut = f"{len(nodes):,} of {part.all_nodes:,} nodes, those that the event came near"
     rows = [_BLANK_NODE | msgspec.to_builtins(each) for each in nodes]
     for row in rows:
-        found = at.get(row["id"])
-        row["state"], row["served"] = ("", 0) if found is None else (found.state, found.served)
-        if found is not None:
-            row["subscriptions"] = found.subscriptions
+        traced = at.get(row["id"])
+        row["state"], row["served"] = ("", 0) if traced is None else (traced.state, traced.served)
+        if traced is not None:
+            row["subscriptions"] = traced.subscriptions
     links = [_BLANK_EDGE | msgspec.to_builtins(each) for each in edges]
     for link in links:
         ends = link["source"], link["target"]
@@ -166,18 +166,15 @@ async def new_node(view: View) -> Response:
 async def new_edge(view: View) -> Response:
     """Show the form of an edge that is not there yet."""
     check_scope(view.key, ADMIN)
-    said = {name: view.query.get(name, "") for name in ("source", "target")}
-    return _edge_form(view, False, {**said, "dialect": SQL})
+    ends = {name: view.query.get(name, "") for name in ("source", "target")}
+    return _edge_form(view, False, {**ends, "dialect": SQL})
 
 
 @page("GET", "/console/graph/nodes/{id}")
-async def node(view: View) -> Response:
+async def node(view: View, refused: HeadgateError | None = None) -> Response:
     """Show a node: what it says, its edges, and what hangs at it."""
-    return await _node(view, view.path["id"])
-
-
-async def _node(view: View, identity: str, refused: HeadgateError | None = None) -> Response:
-    found = await view.ask("read_node", {"id": identity})
+    identity = view.path["id"]
+    node = await view.ask("read_node", {"id": identity})
     copy = view.asked[-1]
     hung = await view.ask(
         "list_node_subscriptions",
@@ -191,16 +188,16 @@ async def _node(view: View, identity: str, refused: HeadgateError | None = None)
     here = None if way is None else next((each for each in way.nodes if each.id == identity), None)
     return view.shown(
         "graph_node.html.j2",
-        status=200 if refused is None else problem_of(refused).status,
+        error=refused,
         copy=copy,
-        found=found,
+        found=node,
         hung=hung,
         arriving=[each for each in edges if each.target == identity][:DRAWN],
         leaving=[each for each in edges if each.source == identity][:DRAWN],
         count=len(edges),
         way=way,
         here=here,
-        form=dict(view.form) if refused else _fields(found),
+        form=dict(view.form) if refused else _fields(node),
         refused=refused,
         dialects=dialects(),
     )
@@ -211,10 +208,10 @@ async def edge(view: View) -> Response:
     """Show an edge, to change it."""
     check_scope(view.key, READ)
     source, target = view.query.get("source", ""), view.query.get("target", "")
-    found = view.tenant.store.graph.edge(source, target)
-    if found is None:
+    stored = view.tenant.store.graph.edge(source, target)
+    if stored is None:
         raise NotFound(f"there is no edge from {source!r} to {target!r}")
-    return _edge_form(view, True, _fields(found))
+    return _edge_form(view, True, _fields(stored))
 
 
 @page("POST", "/console/graph/nodes")
@@ -230,10 +227,8 @@ async def add_node(view: View) -> Response:
         await view.ask("put_node", {"id": identity}, body=_said(view, ("kind",)))
     except HeadgateError as error:
         return _node_form(view, error, dict(view.form))
-    name = view.session.can_restore(
-        f"what was before node {identity}", ("delete_node", {"id": identity}, None)
-    )
-    return view.went(place_of("graph", "nodes", identity), f"node {identity} is there", undo=name)
+    back = (f"what was before node {identity}", [("delete_node", {"id": identity}, None)])
+    return view.went(place_of("graph", "nodes", identity), f"node {identity} is there", back=back)
 
 
 @page("POST", "/console/graph/nodes/{id}")
@@ -244,9 +239,9 @@ async def change_node(view: View) -> Response:
     try:
         await view.ask("put_node", {"id": identity}, body=_said(view, ("kind",)))
     except HeadgateError as error:
-        return await _node(view, identity, error)
-    name = view.session.can_restore(f"node {identity} as it was", ("put_node", {"id": identity}, before))
-    return view.went(place_of("graph", "nodes", identity), f"node {identity} is changed", undo=name)
+        return await node(view, error)
+    back = (f"node {identity} as it was", [("put_node", {"id": identity}, before)])
+    return view.went(place_of("graph", "nodes", identity), f"node {identity} is changed", back=back)
 
 
 @page("POST", "/console/graph/nodes/{id}/delete")
@@ -256,9 +251,9 @@ async def delete_node(view: View) -> Response:
     before = await view.ask("read_node", {"id": identity})
     edges = await asyncio.to_thread(view.tenant.store.graph.ends_at, identity)
     await view.ask("delete_node", {"id": identity})
-    back = [("put_node", {"id": identity}, before), *(("put_edge", {}, each) for each in edges)]
-    name = view.session.can_restore(f"node {identity} with its edges", *back)
-    return view.went(place_of("graph"), f"node {identity} and its {len(edges)} edges are deleted", undo=name)
+    parts = [("put_node", {"id": identity}, before), *(("put_edge", {}, each) for each in edges)]
+    told = f"node {identity} and its {len(edges)} edges are deleted"
+    return view.went(place_of("graph"), told, back=(f"node {identity} with its edges", parts))
 
 
 @page("POST", "/console/graph/edges")
@@ -274,11 +269,10 @@ async def put_edge(view: View) -> Response:
         await view.ask("put_edge", body={"source": source, "target": target, **_said(view, ())})
     except HeadgateError as error:
         return _edge_form(view, known, dict(view.form), error)
-    said, place = f"the edge from {source} to {target}", place_of("graph", "nodes", source)
+    what, path = f"the edge from {source} to {target}", place_of("graph", "nodes", source)
     if before is None:
-        return view.went(place, f"{said} is there")
-    name = view.session.can_restore(f"{said} as it was", ("put_edge", {}, before))
-    return view.went(place, f"{said} is changed", undo=name)
+        return view.went(path, f"{what} is there")
+    return view.went(path, f"{what} is changed", back=(f"{what} as it was", [("put_edge", {}, before)]))
 
 
 @page("POST", "/console/graph/delete-edge")
@@ -288,9 +282,9 @@ async def delete_edge(view: View) -> Response:
     ends = {name: view.form.get(name, "") for name in ("source", "target")}
     before = view.tenant.store.graph.edge(ends["source"], ends["target"])
     await view.ask("delete_edge", query=ends)
-    said = f"the edge from {ends['source']} to {ends['target']}"
-    name = view.session.can_restore(said, ("put_edge", {}, before))
-    return view.went(place_of("graph", "nodes", ends["source"]), f"{said} is deleted", undo=name)
+    what = f"the edge from {ends['source']} to {ends['target']}"
+    path = place_of("graph", "nodes", ends["source"])
+    return view.went(path, f"{what} is deleted", back=(what, [("put_edge", {}, before)]))
 
 
 # Forms
@@ -309,31 +303,26 @@ def _edge_form(view: View, known: bool, form: dict[str, Any], error: HeadgateErr
 def _form(
     view: View, template: str, error: HeadgateError | None, form: dict[str, Any], **more: Any
 ) -> Response:
-    status = 200 if error is None else problem_of(error).status
     copy: Asked | None = view.asked[-1] if view.asked else None
-    return view.shown(template, status=status, copy=copy, error=error, form=form, dialects=dialects(), **more)
+    return view.shown(template, copy=copy, error=error, form=form, dialects=dialects(), **more)
 
 
-def _fields(found: Any) -> dict[str, Any]:
+def _fields(stored: Any) -> dict[str, Any]:
     """Return what is stored as the fields of a form."""
-    said = msgspec.to_builtins(found)
-    return {"dialect": SQL} | {name: value for name, value in said.items() if value is not None}
+    values = msgspec.to_builtins(stored)
+    return {"dialect": SQL} | {name: value for name, value in values.items() if value is not None}
 
 
 def _said(view: View, texts: tuple[str, ...]) -> dict[str, Any]:
     """Read the fields that nodes and edges have in common, and more texts."""
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if view.form.get("filter", "").strip():
-        said["filter"], dialect = view.form["filter"], view.form.get("dialect", SQL)
-        said |= {} if dialect == SQL else {"dialect": dialect}
+        fields["filter"], dialect = view.form["filter"], view.form.get("dialect", SQL)
+        fields |= {} if dialect == SQL else {"dialect": dialect}
     for name in texts:
         if view.form.get(name, "").strip():
-            said[name] = view.form[name].strip()
+            fields[name] = view.form[name].strip()
     for name in _NUMBERS:
-        given = view.form.get(name, "").strip()
-        if given:
-            try:
-                said[name] = float(given)
-            except ValueError:
-                raise Problem(f"{name} is {given!r}: give a number, or leave it empty", 422) from None
-    return said
+        if (number := view.typed_number(name)) is not None:
+            fields[name] = number
+    return fields

@@ -6,13 +6,15 @@ import asyncio
 import datetime as dt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.console.templates import size, span
+from headgate.console.templates import span
 from headgate.console.view import View, page, place_of
-from headgate.core.settings import Kind, plain, settings_of
+from headgate.core.settings import SettingKind, plain, settings_of
 from headgate.errors import HeadgateError
+from headgate.report.words import size
 from headgate.service.api.operation import is_number
-from headgate.service.problems import Problem, problem_of
+from headgate.service.problems import Problem
 from headgate.service.security.keys import SCOPES, check_scope
+from headgate.service.settings import QuotaSettings
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -30,13 +32,6 @@ _ABOUT = {
     "read": "look at everything but keys and the audit log",
     "admin": "all of it, with the graph, keys and the audit log",
 }
-_QUOTAS = {
-    "subscriptions": "how many it may have",
-    "events_a_second": "how many it may publish",
-    "bytes_a_second": "how many bytes these may have",
-    "filter_length": "how many characters a filter may have",
-    "unindexed": "whether filters are taken that must be evaluated for every event",
-}
 _SIZES = ("body", "import_body", "waiting", "spare", "retention_bytes")
 """Settings that are numbers of bytes."""
 
@@ -52,13 +47,8 @@ class Told(NamedTuple):
 
 
 @page("GET", "/console/settings")
-async def settings(view: View) -> Response:
+async def settings(view: View, **more: Any) -> Response:
     """Show how the service is, its keys, and what it was told."""
-    return await _shown(view)
-
-
-async def _shown(view: View, **more: Any) -> Response:
-    error: HeadgateError | None = more.get("error")
     info = await view.ask("info")
     asked = view.asked[-1]
     admin = view.key.allows(_ADMIN)
@@ -77,23 +67,22 @@ async def _shown(view: View, **more: Any) -> Response:
         "scopes": {name: _ABOUT[name] for name in SCOPES},
         "open": not len(view.server.keys),
     }  # fmt: skip
-    status = 200 if error is None else problem_of(error).status
-    return view.shown("settings.html.j2", status=status, copy=asked, **(values | more))
+    return view.shown("settings.html.j2", copy=asked, **(values | more))
 
 
 async def _quotas(view: View) -> list[tuple[str, Any, str]]:
-    found = await view.ask("read_quotas")
-    return [(name, getattr(found, name), about) for name, about in _QUOTAS.items()]
+    quotas = await view.ask("read_quotas")
+    return [(each.name, getattr(quotas, each.name), each.help) for each in settings_of(QuotaSettings)]
 
 
-def told(given: Any) -> list[Told]:
+def told(settings: Any) -> list[Told]:
     """List the settings of a service, with what each means."""
-    found = []
-    for each in settings_of(type(given)):
+    rows = []
+    for each in settings_of(type(settings)):
         about = plain(each.help)
-        text = _written(each, getattr(given, each.name))
-        found.append(Told(each.flag, text, each.given(given), f"{about[:1].upper()}{about[1:]}."))
-    return found
+        text = _written(each, getattr(settings, each.name))
+        rows.append(Told(each.flag, text, each.given(settings), f"{about[:1].upper()}{about[1:]}."))
+    return rows
 
 
 def _written(setting: Setting, value: Any) -> str:
@@ -103,7 +92,7 @@ def _written(setting: Setting, value: Any) -> str:
         return "yes" if value else "no"
     if setting.name in _SIZES:
         return size(value)
-    if setting.kind is Kind.SECONDS:
+    if setting.kind is SettingKind.SECONDS:
         return span(value)
     return f"{value:,}" if isinstance(value, int) and setting.name != "port" else str(value)
 
@@ -127,7 +116,7 @@ async def create_key(view: View) -> Response:
         made = await view.ask("create_key", body=body)
     except HeadgateError as error:
         check_scope(view.key, _ADMIN)
-        return await _shown(view, error=error, given=dict(form))
+        return await settings(view, error=error, given=dict(form))
     # Who asked without a key is nobody from now on, and signs in with this one.
     return view.shown("key.html.j2", copy=view.asked[-1], made=made, first=first)
 
@@ -143,8 +132,8 @@ async def delete_key(view: View) -> Response:
 @page("POST", "/console/settings/snapshot")
 async def snapshot(view: View) -> Response:
     """Write a snapshot of the index now."""
-    found = await view.ask("write_snapshot")
-    return view.went(f"{place_of('settings')}#storage", f"the snapshot is written: {size(found.index)}")
+    storage = await view.ask("write_snapshot")
+    return view.went(f"{place_of('settings')}#storage", f"the snapshot is written: {size(storage.index)}")
 
 
 @page("GET", "/console/settings/health")
@@ -160,7 +149,7 @@ async def audit(view: View) -> Response:
     search = view.query.get("search", "").strip()
     after = view.number("after")
     query = {"latest": "true", "limit": _AUDITED, "search": search or None, "after": after or None}
-    found = await view.ask("list_audit", query=query)
+    listed = await view.ask("list_audit", query=query)
     return view.shown(
-        "audit.html.j2", copy=view.asked[-1], items=found.items, next=found.next, search=search, after=after
+        "audit.html.j2", copy=view.asked[-1], items=listed.items, next=listed.next, search=search, after=after
     )

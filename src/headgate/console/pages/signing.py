@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from headgate.console.guard import local_path
 from headgate.console.session import COOKIE
 from headgate.console.templates import render
-from headgate.console.view import HTML, View, page, place_of
+from headgate.console.view import HTML, View, local_path, page, place_of
 from headgate.errors import HeadgateError
 from headgate.service.problems import NotFound, Problem
 from headgate.service.storage.audit import noted
@@ -67,17 +66,17 @@ async def sign_out(view: View) -> Response:
 async def undo(view: View) -> Response:
     """Bring back what was deleted."""
     name = view.form.get("what", "")
-    found = view.session.restoring(name)
+    restoring = view.session.restoring(name)
     back = local_path(view.referrer, _FIRST)
-    if found is None:
+    if restoring is None:
         raise NotFound("this cannot be undone any more: it was long ago, or was undone already")
-    for done, (operation, path, body, *more) in enumerate(found.requests):
+    for done, (operation, path, body, *more) in enumerate(restoring.requests):
         query, headers = (*more, None, None)[:2]
         try:
             await view.ask(operation, path, query, body, headers)
         except HeadgateError as error:
-            view.session.has_restored(name, found, done)
-            part = f", and {done} of {len(found.requests)} parts of it are" if done else ""
-            view.tell(f"{found.what} is not back{part}: {error}", good=False, undo=name)
+            view.session.has_restored(name, restoring, done)
+            part = f", and {done} of {len(restoring.requests)} parts of it are" if done else ""
+            view.tell(f"{restoring.what} is not back{part}: {error}", good=False, undo=name)
             return view.went(back)
-    return view.went(back, f"{found.what} is back")
+    return view.went(back, f"{restoring.what} is back")

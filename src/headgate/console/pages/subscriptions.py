@@ -8,10 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from headgate.console.asking import Asked
 from headgate.console.session import ABSENT
 from headgate.console.survey import EVENTS, MOST
-from headgate.console.view import View, page, place_of
+from headgate.console.view import Asked, View, page, place_of
 from headgate.contents.registry import kinds
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
@@ -75,9 +74,9 @@ async def subscriptions(view: View) -> Response:
         "sort": None if sort == "id" else sort,
         "matched": which or None,
     }
-    found = await view.ask("list_subscriptions", query=query)
+    listed = await view.ask("list_subscriptions", query=query)
     template = "subscription_rows.html.j2" if view.in_part else "subscriptions.html.j2"
-    return _list(view, template, **values, found=found, survey=None, copy=view.asked[-1])
+    return _list(view, template, **values, found=listed, survey=None, copy=view.asked[-1])
 
 
 def _list(view: View, template: str, *, copy: Asked | None, **values: Any) -> Response:
@@ -91,8 +90,8 @@ def _list(view: View, template: str, *, copy: Asked | None, **values: Any) -> Re
 async def new(view: View) -> Response:
     """Show the form for a new one; it may be filled in by a link."""
     check_scope(view.key, SUBSCRIBE)
-    said = {name: view.query[name] for name in ("id", *FIELDS) if name in view.query}
-    return _edit(view, None, {"filter": "", "dialect": SQL, **said})
+    fields = {name: view.query[name] for name in ("id", *FIELDS) if name in view.query}
+    return _edit(view, None, {"filter": "", "dialect": SQL, **fields})
 
 
 @page("POST", "/console/check-filter")
@@ -124,7 +123,7 @@ async def create(view: View) -> Response:
 async def subscription(view: View) -> Response:
     """Show one: what it says, what it gets, what it costs."""
     identity = view.path["id"]
-    found = await view.ask("read_subscription", {"id": identity})
+    resource = await view.ask("read_subscription", {"id": identity})
     asked = view.asked[-1]
     indexed = view.tenant.store.subscriptions.get(identity)
     if indexed is None:
@@ -140,12 +139,12 @@ async def subscription(view: View) -> Response:
     return view.shown(
         "subscription.html.j2",
         copy=asked,
-        found=found,
+        found=resource,
         filter=wanted.filter,
         dialect=wanted.dialect,
         tried=tried,
         refused=refused,
-        said=written_fields(found),
+        said=written_fields(resource),
     )
 
 
@@ -157,21 +156,21 @@ def _after(view: View) -> int:
 @page("GET", "/console/subscriptions/{id}/edit")
 async def edit(view: View) -> Response:
     """Show the form of one that is there."""
-    found = await view.ask("read_subscription", {"id": view.path["id"]})
-    return _edit(view, found, form_of(found))
+    resource = await view.ask("read_subscription", {"id": view.path["id"]})
+    return _edit(view, resource, form_of(resource))
 
 
 @page("POST", "/console/subscriptions/{id}")
 async def save(view: View) -> Response:
     """Replace one, if it is as it was when the form was shown."""
     identity = view.path["id"]
-    found = await view.ask("read_subscription", {"id": identity})
+    resource = await view.ask("read_subscription", {"id": identity})
     try:
-        body = {**_unshown(found), **read_body(view)}
+        body = {**_unshown(resource), **read_body(view)}
         headers = {"If-Match": f'"{view.form.get("revision", "")}"'}
         await view.ask("replace_subscription", {"id": identity}, body=body, headers=headers)
     except HeadgateError as error:
-        return _edit(view, found, dict(view.form), error)
+        return _edit(view, resource, dict(view.form), error)
     return view.went(place_of("subscriptions", identity), f"subscription {identity} is changed")
 
 
@@ -179,63 +178,59 @@ async def save(view: View) -> Response:
 async def delete(view: View) -> Response:
     """Delete one; it can be brought back."""
     identity = view.path["id"]
-    found = await view.ask("read_subscription", {"id": identity})
-    body = written_fields(found)
+    resource = await view.ask("read_subscription", {"id": identity})
+    body = written_fields(resource)
     await view.ask("delete_subscription", {"id": identity})
-    undo = view.session.can_restore(
-        f"subscription {identity}", ("replace_subscription", {"id": identity}, body, None, ABSENT)
-    )
-    return view.went(
-        place_of("subscriptions"), f"subscription {identity} is deleted: it gets nothing more", undo=undo
-    )
+    told = f"subscription {identity} is deleted: it gets nothing more"
+    back = [("replace_subscription", {"id": identity}, body, None, ABSENT)]
+    return view.went(place_of("subscriptions"), told, back=(f"subscription {identity}", back))
 
 
-def _edit(view: View, found: Any, form: dict[str, Any], error: HeadgateError | None = None) -> Response:
+def _edit(view: View, resource: Any, form: dict[str, Any], error: HeadgateError | None = None) -> Response:
     problem = None if error is None else problem_of(error)
-    place = None if problem is None else problem.more.get("position")
+    position = None if problem is None else problem.more.get("position")
     return view.shown(
         "edit.html.j2",
-        status=200 if problem is None else problem.status,
-        found=found,
+        found=resource,
         form=form,
         error=problem,
-        error_at=place,
+        error_at=position,
         dialects=dialects(),
         consumers=nsmallest(_NAMED, view.tenant.names.consumers) if view.key.allows(READ) else (),
-        copy=_asked(found, form) if found is not None else None,
+        copy=_asked(resource, form) if resource is not None else None,
     )
 
 
-def _asked(found: Any, form: dict[str, Any]) -> Asked:
-    said = {name: form[name] for name in ("filter", "dialect", "consumer") if form.get(name)}
-    return Asked("PUT", f"/v1/subscriptions/{quote(found.id, safe='')}", said)
+def _asked(resource: Any, form: dict[str, Any]) -> Asked:
+    fields = {name: form[name] for name in ("filter", "dialect", "consumer") if form.get(name)}
+    return Asked("PUT", f"/v1/subscriptions/{quote(resource.id, safe='')}", fields)
 
 
-def written_fields(found: Any) -> dict[str, Any]:
+def written_fields(resource: Any) -> dict[str, Any]:
     """Return what a client said of a subscription, as it is sent."""
     names = {each for each in SubscriptionBody.__struct_fields__ if each != "id"}
-    fields = {name: getattr(found, name) for name in names}
+    fields = {name: getattr(resource, name) for name in names}
     defaults = msgspec.structs.asdict(SubscriptionBody())
     kept = {name: value for name, value in fields.items() if value != defaults[name]}
     return dict(sorted(msgspec.to_builtins(kept).items(), key=lambda each: each[0] != "filter"))
 
 
-def form_of(found: Any) -> dict[str, str]:
+def form_of(resource: Any) -> dict[str, str]:
     """Return the fields of the form for a subscription."""
-    said = written_fields(found)
+    fields = written_fields(resource)
     form = {
         name: msgspec.json.encode(value).decode() if name in _AS_JSON else str(value)
-        for name, value in said.items()
+        for name, value in fields.items()
     }
-    if found.cloudevents:
+    if resource.cloudevents:
         # In the form a filter is a text, whatever it was said as.
         form |= {"dialect": "cloudevents"}
     return {"dialect": SQL, **form}
 
 
-def _unshown(found: Any) -> dict[str, Any]:
+def _unshown(resource: Any) -> dict[str, Any]:
     """Return what the form does not show and a change keeps."""
-    return {name: value for name, value in written_fields(found).items() if name not in FIELDS}
+    return {name: value for name, value in written_fields(resource).items() if name not in FIELDS}
 
 
 def read_body(view: View) -> dict[str, Any]:

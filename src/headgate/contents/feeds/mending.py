@@ -110,10 +110,10 @@ class _Mender:
 
     def _with_prefixes(self, written: str) -> str:
         """Declare the prefixes that the feed does not, in its first element."""
-        found = "".join(f" xmlns:{prefix}={quoteattr(PREFIXES[prefix])}" for prefix in self._used)
-        place = written.find(">")
-        place -= place > 0 and written[place - 1] == "/"
-        return written[:place] + found + written[place:] if found and place > 0 else written
+        declarations = "".join(f" xmlns:{prefix}={quoteattr(PREFIXES[prefix])}" for prefix in self._used)
+        end = written.find(">")
+        end -= end > 0 and written[end - 1] == "/"
+        return written[:end] + declarations + written[end:] if declarations and end > 0 else written
 
     # Tags
 
@@ -141,9 +141,9 @@ class _Mender:
     def _container(self, local: str) -> int:
         """Find what a channel or an item that begins is in: the root, or for items the channel."""
         around = ROOTS if local == CHANNEL else {CHANNEL, *ROOTS}
-        for place in range(len(self._open) - 1, 0, -1):
-            if _local(self._open[place][0]) in around:
-                return place
+        for depth in range(len(self._open) - 1, 0, -1):
+            if _local(self._open[depth][0]) in around:
+                return depth
         return 0
 
     def _is_field(self, name: str) -> bool:
@@ -158,16 +158,16 @@ class _Mender:
         if not self._named.get(name):
             self._note(f"</{name}> closes nothing")
             return
-        place = next(at for at in range(len(self._open) - 1, -1, -1) if self._open[at][0] == name)
-        if place == 0:
+        depth = next(at for at in range(len(self._open) - 1, -1, -1) if self._open[at][0] == name)
+        if depth == 0:
             # What comes behind the root is part of it.
             self._close_to(0)
             return
-        self._close_to(place)
+        self._close_to(depth)
         self._close(1)
 
-    def _close_to(self, place: int) -> None:
-        while len(self._open) > place + 1:
+    def _close_to(self, depth: int) -> None:
+        while len(self._open) > depth + 1:
             self._close()
 
     def _push(self, name: str, written: str, attributes: str) -> None:
@@ -215,15 +215,15 @@ class _Mender:
     def _attributes(self, text: str) -> str:
         if "=" not in text:
             return ""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for each in _ATTRIBUTE.finditer(text):
             name, prefix = each[1], each[1].rpartition(":")[0]
             if prefix and prefix not in self._declared:
                 if prefix not in PREFIXES:
                     continue
                 self._use(prefix)
-            found.setdefault(name, self._unescaped(each[2] or each[3] or each[4] or ""))
-        return "".join(f" {name}={_quoted(value)}" for name, value in found.items())
+            values.setdefault(name, self._unescaped(each[2] or each[3] or each[4] or ""))
+        return "".join(f" {name}={_quoted(value)}" for name, value in values.items())
 
     # Texts
 
@@ -252,17 +252,17 @@ class _Mender:
         self._note("a control character is left out")
         return _CONTROLS.sub("", text)
 
-    def _entity(self, found: re.Match[str]) -> str:
-        name = found[1]
+    def _entity(self, match_: re.Match[str]) -> str:
+        name = match_[1]
         plain = _XML_ENTITIES.get(name)
         if plain is not None:
             return plain
         if name[0] != "#":
             known = f"{name};" in html5
             self._note(
-                f"the entity {found[0]} is {'that of HTML' if known else 'unknown, and left as it is'}"
+                f"the entity {match_[0]} is {'that of HTML' if known else 'unknown, and left as it is'}"
             )
-        return html.unescape(found[0])
+        return html.unescape(match_[0])
 
     # Notes
 
@@ -304,8 +304,8 @@ _FIELDS = PLAIN | {
 
 def _declared_in(text: str) -> frozenset[str]:
     """List the prefixes that a feed declares anywhere."""
-    found = ((each[1], each.start()) for each in _DECLARED.finditer(text))
-    return frozenset(prefix for prefix, place in found if text[place - 1 : place] in _BLANKS)
+    prefixes = ((each[1], each.start()) for each in _DECLARED.finditer(text))
+    return frozenset(prefix for prefix, offset in prefixes if text[offset - 1 : offset] in _BLANKS)
 
 
 def _quoted(value: str) -> str:

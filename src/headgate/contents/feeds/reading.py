@@ -11,17 +11,19 @@ of feeds makes of an item has lost the element, and with it what the library doe
 
 from __future__ import annotations
 
+import codecs
+import datetime as dt
+import re
 from collections import Counter
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from xml.sax.saxutils import escape
 
 from lxml import etree
 
-from headgate.contents.feeds.dates import read_date
 from headgate.contents.feeds.mending import mend
-from headgate.contents.feeds.texts import text_of
 from headgate.contents.feeds.vocabulary import (
     ATOM_SPACES,
     CHANNEL,
@@ -33,12 +35,148 @@ from headgate.contents.feeds.vocabulary import (
     RSS_SPACES,
     split_name,
 )
-from headgate.core.event import FEED_TYPES, RDF_XML, XML, Event
+from headgate.contents.kind import check_size
+from headgate.core.event import FEED_TYPES, RDF_XML, SECOND_MARK, XML, Event
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Sequence
+
+
+WINDOWS = "cp1252"
+"""What bytes are taken for that are not what they say: most often they are."""
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_WIDE = {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
+"""How a document begins that is UTF-16 without a mark."""
+_WIDE_NAMES = ("utf16", "utf32", "ucs", "iso10646ucs")
+_DECLARED = re.compile(rb"""\s*+<\?xml\s[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:\-]{1,40})["']""")
+_HIDING = {"utf-7", "idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
+"""Codecs in which markup can look like text, or that are about something else than text."""
+_DECLARATION = re.compile(r"\s*+<\?xml\s[^>]*+>")
+_PROLOG = re.compile(r"(?:\s++|<\?.*?\?>|<!--.*?-->)++", re.DOTALL)
+_DOCTYPE = re.compile(r"<!DOCTYPE(?:[^\[\]<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+", re.IGNORECASE)
+
+
+def text_of(data: str | bytes, notes: dict[str, None]) -> str:
+    r"""Return the text of a feed without its XML declaration and its DOCTYPE; `notes` has what was forgiven.
+
+    >>> text_of(b'<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>', {})
+    '<a>é</a>'
+    """
+    text = _readable(data, notes) if isinstance(data, str) else _decoded(data, notes)
+    if text.startswith("\ufeff"):
+        raise EventError(f"not a usable feed: {SECOND_MARK}")
+    if "\0" in text:
+        offset = text.index("\0")
+        raise EventError(f"not a usable feed: character {offset + 1:,} is NUL: send text without NULs")
+    if match_ := _DECLARATION.match(text):
+        text = _blank(text, 0, match_.end())
+    return _without_doctype(text)
+
+
+def _readable(text: str, notes: dict[str, None]) -> str:
+    """Leave out what no encoding holds."""
+    text = text.removeprefix("\ufeff")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        notes[f"character {error.start + 1:,} is half of a surrogate pair: read as ?"] = None
+        return text.encode(errors="replace").decode()
+    return text
+
+
+def _decoded(data: bytes, notes: dict[str, None]) -> str:
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            return _decode(data[len(mark) :], encoding, notes)
+    encoding = _WIDE.get(data[:2], "")
+    if not encoding:
+        match_ = _DECLARED.match(data)
+        encoding = match_[1].decode().lower() if match_ else "utf-8"
+        if encoding.replace("-", "").startswith(_WIDE_NAMES):
+            # It could not be read up to here.
+            notes[f"it is not {encoding.upper()}: taken for UTF-8"] = None
+            encoding = "utf-8"
+    return _decode(data, encoding, notes)
+
+
+def _decode(data: bytes, encoding: str, notes: dict[str, None]) -> str:
+    known = _codec(encoding)
+    if known is None:
+        notes[f"the encoding {encoding!r} is not read: taken for UTF-8"] = None
+        known, encoding = "utf-8", "utf-8"
+    try:
+        return data.decode(known)
+    except UnicodeError:
+        notes[f"it is not {encoding.upper()}: read as windows-1252"] = None
+        return data.decode(WINDOWS, errors="replace")
+
+
+def _codec(encoding: str) -> str | None:
+    """Find the codec of a declared encoding, if it is one of texts."""
+    try:
+        codec = codecs.lookup(encoding)
+        # Some codecs turn bytes to bytes: no text comes of them.
+        sound = isinstance(codec.decode(b"")[0], str) and codec.name not in _HIDING
+    except (LookupError, ValueError, UnicodeError):
+        return None
+    return codec.name if sound else None
+
+
+def _without_doctype(text: str) -> str:
+    """Leave out a DOCTYPE that names a file, which is never fetched; refuse one that declares something."""
+    start = prolog.end() if (prolog := _PROLOG.match(text)) else 0
+    doctype = _DOCTYPE.match(text, start)
+    if doctype is None:
+        return text
+    end = doctype.end()
+    if text[end : end + 1] != ">":
+        line = text.count("\n", 0, start) + 1
+        raise EventError(
+            f"not a usable feed: the DOCTYPE in line {line} can declare entities: send it without"
+        )
+    return _blank(text, start, end + 1)
+
+
+def _blank(text: str, start: int, end: int) -> str:
+    """Take a part out, but for its line ends."""
+    return text[:start] + "\n" * text.count("\n", start, end) + text[end:]
+
+
+_W3C = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d)(?:[Tt ].*)?)?", re.ASCII | re.DOTALL)
+_LONGEST = 64
+
+
+def read_date(text: str) -> dt.datetime | None:
+    """Read a W3C date, which may be short of a part, or the date of a mail; without a zone it is in UTC.
+
+    >>> read_date("2005-05").isoformat(), read_date("Tue, 10 May 2005 09:30:00 GMT").isoformat()
+    ('2005-05-01T00:00:00+00:00', '2005-05-10T09:30:00+00:00')
+    >>> read_date("yesterday")
+    """
+    text = text.strip()
+    return None if len(text) > _LONGEST else _read(text)
+
+
+# That of an item is read for its event, and again for what it says.
+@lru_cache(maxsize=1024)
+def _read(text: str) -> dt.datetime | None:
+    try:
+        if match_ := _W3C.fullmatch(text):
+            full = text if match_[3] else f"{match_[1]}-{match_[2] or '01'}-01"
+            time = dt.datetime.fromisoformat(full)
+        else:
+            time = parsedate_to_datetime(text)
+    except (ValueError, IndexError, OverflowError, TypeError):
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=dt.UTC)
+
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 -- it has no other name
 SHARE = 5
@@ -82,7 +220,7 @@ def read_tree(event: Event, limits: FeedLimits) -> FeedTree:
     if event.content_type not in _TYPES or not isinstance(data, str | bytes):
         names = " or ".join(FEED_TYPES.values())
         raise EventError(f"event {event.id!r} is not a feed: send {names} as text or bytes")
-    _check_size(data, limits)
+    check_size(data, limits.size)
     notes: dict[str, None] = {}
     text, why = text_of(data, notes), ""
     root: Element | None
@@ -101,14 +239,6 @@ def read_tree(event: Event, limits: FeedLimits) -> FeedTree:
     if len(items) > limits.items:
         raise EventError(f"the feed has {len(items):,} items: {limits.items:,} are allowed")
     return FeedTree(text, root, channel, items, notes)
-
-
-def _check_size(data: str | bytes, limits: FeedLimits) -> None:
-    size = len(data)
-    if isinstance(data, str) and size <= limits.size < 3 * size and not data.isascii():
-        size = len(data.encode(errors="surrogatepass"))
-    if size > limits.size:
-        raise EventError(f"the document has {size:,} bytes: {limits.size:,} are allowed")
 
 
 def _parsed(text: str, notes: dict[str, None] | None = None) -> Element:
@@ -201,16 +331,16 @@ _CORE_DATES = {
 
 def time_of(item: Element) -> dt.datetime | None:
     """Find when an item was published, or else when it was changed."""
-    found: tuple[int, dt.datetime] | None = None
+    best: tuple[int, dt.datetime] | None = None
     for child in item:
         rank = _CORE_DATES.get(_name(child))
         if rank is None:
             rank = _DATES.get(family(child))
-        if rank is None or (found is not None and found[0] <= rank):
+        if rank is None or (best is not None and best[0] <= rank):
             continue
         if (time := read_date(text_in(child))) is not None:
-            found = rank, time
-    return found and found[1]
+            best = rank, time
+    return best and best[1]
 
 
 def text_in(element: Element) -> str:
@@ -250,6 +380,13 @@ def item_ids(event: Event, items: Sequence[Element], *, own: bool) -> list[str]:
     called = [own_id(item) for item in items]
     often = Counter(called)
     return [
-        name if name is not None and often[name] == 1 else place
-        for name, place in zip(called, places, strict=True)
+        name if name is not None and often[name] == 1 else numbered
+        for name, numbered in zip(called, places, strict=True)
     ]
+
+
+class Feed(NamedTuple):
+    """The events of a feed's items in the order of the document, and what was forgiven on the way."""
+
+    items: tuple[Event, ...]
+    notes: tuple[str, ...]

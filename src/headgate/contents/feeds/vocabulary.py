@@ -1,6 +1,15 @@
-"""Namespaces and names of feeds."""
+"""Feeds as all kinds know them: namespaces and names, and that a feed is as many events as it has items."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headgate.errors import EventError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.core.event import Event
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RSS = "http://purl.org/rss/1.0/"
@@ -75,3 +84,13 @@ def split_name(name: str) -> tuple[str, str]:
     """
     space, _, local = name.rpartition("}")
     return space[1:], local
+
+
+def only(items: Sequence[Event], feed: Event) -> Sequence[Event]:
+    """Return the item of a feed that has one; refuses a feed that is asked about as if it were one event."""
+    if len(items) != 1:
+        raise EventError(
+            f"event {feed.id!r} is a feed of {len(items):,} items, and each of them is an event: ask with "
+            "Engine.read(event), which lists them"
+        )
+    return items

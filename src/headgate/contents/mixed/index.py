@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.mixed.texts import ALWAYS, read_dialect, with_dialect
-from headgate.contents.portions import Asks, Portion
-from headgate.contents.protocol import EVENT_ID, PAIRS, SUBSCRIPTION_ID, Answers, Binds, CheckCosts, Measures
+from headgate.contents import protocol
+from headgate.contents.mixed.kind import ALWAYS, read_dialect, seen_by, with_dialect
+from headgate.contents.portions import Asks, Portion, once
 from headgate.contents.results import NOTHING, Gives
-from headgate.contents.sharing import once, slice_of
+from headgate.core.arguments import check_like
 from headgate.core.event import CONTENT_TYPE, DATA, JSON, media_type
 from headgate.core.ids import Ids
 from headgate.core.omission import RenamedOmissions
@@ -58,12 +58,6 @@ class Member(NamedTuple):
     kind: Kind
     room: ContentRoom
     content: Content
-
-
-class Readings(NamedTuple):
-    """The data of an event that several kinds have read: what each made of it, by the kind's name."""
-
-    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -116,7 +110,8 @@ class MixedIndex(Asks):
 
     def __len__(self) -> int:
         """Count the subscriptions."""
-        return sum(len(member.content) for member in self.members) - self._repeated
+        repeated = len(self._always) * (len(self.members) - 1)
+        return sum(len(member.content) for member in self.members) - repeated
 
     @cached_property
     def _always(self) -> set[Id]:
@@ -130,10 +125,6 @@ class MixedIndex(Asks):
             first = first.filter(_compute.is_in(first, value_set=other))
         return {each for each in first.to_pylist() if each is not None}
 
-    @property
-    def _repeated(self) -> int:
-        return len(self._always) * (len(self.members) - 1)
-
     def __contains__(self, identity: Id) -> bool:
         """Tell whether there is a subscription of this id."""
         return any(identity in member.content for member in self.members)
@@ -141,26 +132,26 @@ class MixedIndex(Asks):
     @property
     def ids(self) -> Ids:
         """Return the ids, in order."""
-        found = [member.content.ids for member in self.members if len(member.content)]
-        if len(found) < 2:
-            return found[0] if found else Ids.of(())
+        parts = [member.content.ids for member in self.members if len(member.content)]
+        if len(parts) < 2:
+            return parts[0] if parts else Ids.of(())
         kept = self._merged_ids
-        if kept is None or any(one is not other for one, other in zip(kept[0], found, strict=False)):
-            whole = _compute.unique(pa.concat_arrays([each.to_arrow() for each in found]))
-            kept = self._merged_ids = found, Ids.from_arrow(whole.sort())
+        if kept is None or any(one is not other for one, other in zip(kept[0], parts, strict=False)):
+            whole = _compute.unique(pa.concat_arrays([each.to_arrow() for each in parts]))
+            kept = self._merged_ids = parts, Ids.from_arrow(whole.sort())
         return kept[1]
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """List the attributes that filters name."""
-        found = {name for member in self.members for name in getattr(member.content, "attributes", ())}
-        return tuple(sorted(found))
+        names = {name for member in self.members for name in getattr(member.content, "attributes", ())}
+        return tuple(sorted(names))
 
     @property
     def taxonomy(self) -> Any:
         """Return the taxonomy of those that have one; None if none does."""
-        found = (getattr(member.content, "taxonomy", None) for member in self.members)
-        return next((each for each in found if each is not None), None)
+        taxonomies = (getattr(member.content, "taxonomy", None) for member in self.members)
+        return next((each for each in taxonomies if each is not None), None)
 
     def member_of(self, identity: Id) -> Member:
         """Return the filters among which a subscription is; refuses an id that is not here."""
@@ -171,9 +162,8 @@ class MixedIndex(Asks):
         raise SubscriptionError(f"there is no subscription {identity!r} here")
 
     def _check_type(self, identity: Id) -> None:
-        if self._numbered is not None and isinstance(identity, int) is not self._numbered:
-            wanted = "whole numbers" if self._numbered else "text"
-            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+        if self._numbered is not None:
+            check_like(identity, numbered=self._numbered)
 
     def filter(self, identity: Id) -> str:
         """Return the text of a subscription's filter, with its dialect."""
@@ -186,79 +176,77 @@ class MixedIndex(Asks):
 
     def _asked(self, event: Event) -> list[tuple[Content, Event]]:
         """List the filters of the event's kinds, with the event as each of them sees it."""
-        some = [self.members[place] for place in self.kind.places_of(event.content_type, event.id)]
-        if len(some) == 1 or not isinstance(event.data, Readings):
-            return [(member.content, event) for member in some]
-        return [(each.content, replace(event, data=event.data.data[each.kind.name])) for each in some]
+        some = map(self.members.__getitem__, self.kind.places_of(event.content_type, event.id))
+        return [(each.content, seen_by(each.kind, event)) for each in some]
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted."""
         asked = self._asked(event)
         if len(asked) == 1:
             return asked[0][0].match(asked[0][1])
-        found: set[Any] = {each for index, given in asked for each in index.match(given)}
-        return sorted(found)
+        ids: set[Any] = {each for index, seen in asked for each in index.match(seen)}
+        return sorted(ids)
 
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`."""
-        found: list[Any] = [index.next(given, at_least) for index, given in self._asked(event)]
-        return min((each for each in found if each is not None), default=None)
+        firsts: list[Any] = [index.next(seen, at_least) for index, seen in self._asked(event)]
+        return min((each for each in firsts if each is not None), default=None)
 
     def numbers(
         self, event: Event, count: int | None = None, at_least: int | None = None
     ) -> NDArray[np.int64]:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
-        found = [index.numbers(given, count, at_least) for index, given in self._asked(event)]
-        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))[:count]
+        numbers = [index.numbers(seen, count, at_least) for index, seen in self._asked(event)]
+        return numbers[0] if len(numbers) == 1 else np.unique(np.concatenate(numbers))[:count]
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not."""
         asked = self._asked(event)
         member = self.member_of(identity)
-        for index, given in asked:
+        for index, seen in asked:
             if identity in index:
-                return index.explain(given, identity)
+                return index.explain(seen, identity)
         return OtherKind(member.kind.title, event.content_type)
 
     def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Any:
         """List the bindings under which a filter holds; none for events of another kind."""
-        member, given = self._member_and_event(event, identity)
-        if not isinstance(member.content, Binds):
+        member, seen = self._member_and_event(event, identity)
+        if not isinstance(member.content, protocol.Binds):
             raise SubscriptionError(f"the filter of {identity!r} binds no variables: those of RDF do")
-        return member.kind.no_result() if given is None else member.content.bindings(given, identity, limit)
+        return member.kind.no_result() if seen is None else member.content.bindings(seen, identity, limit)
 
     def answer(self, event: Event, identity: Id) -> Any:
         """Return what a filter gives for an event; None if it does not hold."""
-        member, given = self._member_and_event(event, identity)
-        if not isinstance(member.content, Answers):
+        member, seen = self._member_and_event(event, identity)
+        if not isinstance(member.content, protocol.Answers):
             raise SubscriptionError(f"the filter of {identity!r} returns no nodes: those of XML do")
-        return member.kind.no_result() if given is None else member.content.answer(given, identity)
+        return member.kind.no_result() if seen is None else member.content.answer(seen, identity)
 
     def answers(self, event: Event, refused: dict[Id, str]) -> dict[Id, Any]:
         """Return what all filters give that hold; of those that give too much, the reason in `refused`."""
-        found: dict[Id, Any] = {}
-        for index, given in self._asked(event):
-            if isinstance(index, Answers):
-                found |= index.answers(given, refused)
-        return found
+        answers: dict[Id, Any] = {}
+        for index, seen in self._asked(event):
+            if isinstance(index, protocol.Answers):
+                answers |= index.answers(seen, refused)
+        return answers
 
     def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
         """Return what some filters give for an event; nothing if it is of another kind."""
-        found: list[ResultRows | EventError | None] = [NOTHING if each in self else None for each in ids]
+        results: list[ResultRows | EventError | None] = [NOTHING if each in self else None for each in ids]
         left = list(range(len(ids)))
-        for index, given in self._asked(event):
-            here = [place for place in left if ids[place] in index]
-            left = [place for place in left if ids[place] not in index]
+        for index, seen in self._asked(event):
+            here = [row for row in left if ids[row] in index]
+            left = [row for row in left if ids[row] not in index]
             if isinstance(index, Gives) and here:
-                answers = index.results(given, [ids[place] for place in here], limit)
-                for place, answer in zip(here, answers, strict=True):
-                    found[place] = answer
-        return found
+                answers = index.results(seen, [ids[row] for row in here], limit)
+                for row, answer in zip(here, answers, strict=True):
+                    results[row] = answer
+        return results
 
     def _member_and_event(self, event: Event, identity: Id) -> tuple[Member, Event | None]:
         """Return the filters among which a subscription is, and the event as they see it, if they do."""
         asked, member = self._asked(event), self.member_of(identity)
-        return member, next((given for index, given in asked if index is member.content), None)
+        return member, next((seen for index, seen in asked if index is member.content), None)
 
     # Asking about many
 
@@ -268,7 +256,7 @@ class MixedIndex(Asks):
         return bool(self._numbered)
 
     def ask(
-        self, events: pa.RecordBatch | Sequence[Event], ids: Column, most: int = PAIRS
+        self, events: pa.RecordBatch | Sequence[Event], ids: Column, most: int = protocol.PAIRS
     ) -> Iterator[Portion]:
         """Match events in order, so few at a time that no more than `most` pairs can come of them.
 
@@ -278,8 +266,10 @@ class MixedIndex(Asks):
         find = _batch_groups if isinstance(events, pa.RecordBatch) else _event_groups
         for begin, end in self._steps(len(events), most):
             own = ids.slice(begin, end - begin)
-            groups = once(slice_of(events, begin, end), find)
-            asked = [(group, [self.members[place] for place in self._places(group, own)]) for group in groups]
+            groups = once(protocol.slice_of(events, begin, end), find)
+            asked = [
+                (group, [self.members[number] for number in self._places(group, own)]) for group in groups
+            ]
             if len(asked) == 1 and len(asked[0][1]) == 1:
                 ((group, (member,)),) = asked
                 for portion in member.content.ask(group.events, own, most):
@@ -295,45 +285,45 @@ class MixedIndex(Asks):
         """Put the matches of groups into the order of the events; an event may be in several of them."""
         kind: pa.DataType = pa.int64() if self._numbered else pa.string()
         rows: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-        found: list[Column] = [pa.array([], kind)]
+        columns: list[Column] = [pa.array([], kind)]
         with RenamedOmissions(partial(_renamed, ids)):
             for group, members in asked:
                 at = np.asarray(group.rows)
                 for each in members:
-                    for portion in each.content.ask(_seen_by(each, group.events), group.rows):
+                    for portion in each.content.ask(_all_seen_by(each.kind, group.events), group.rows):
                         rows.append(at[portion.rows])
-                        found.append(portion.ids.cast(kind))
-        row, matched = np.concatenate(rows), pa.concat_arrays(found)
+                        columns.append(portion.ids.cast(kind))
+        row, matched = np.concatenate(rows), pa.concat_arrays(columns)
         if any(len(members) > 1 for _, members in asked):
-            pairs = pa.table([row, matched], names=[EVENT_ID, SUBSCRIPTION_ID])
+            pairs = pa.table([row, matched], names=[protocol.EVENT_ID, protocol.SUBSCRIPTION_ID])
             # What every event matches is in each of the indexes.
-            pairs = pairs.group_by([EVENT_ID, SUBSCRIPTION_ID]).aggregate([])
-            pairs = pairs.sort_by([(EVENT_ID, "ascending"), (SUBSCRIPTION_ID, "ascending")])
-            return Portion.of(pairs[EVENT_ID].to_numpy(), _flat(pairs[SUBSCRIPTION_ID]))
+            pairs = pairs.group_by([protocol.EVENT_ID, protocol.SUBSCRIPTION_ID]).aggregate([])
+            pairs = pairs.sort_by([(protocol.EVENT_ID, "ascending"), (protocol.SUBSCRIPTION_ID, "ascending")])
+            return Portion.of(pairs[protocol.EVENT_ID].to_numpy(), _flat(pairs[protocol.SUBSCRIPTION_ID]))
         order = np.argsort(row, kind="stable")
         return Portion.of(row[order], matched.take(order), ordered=False)
 
-    def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
+    def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> protocol.CheckCosts:
         """Match some events again, and count what is checked; filters that came lately are left out."""
         find = _batch_groups if isinstance(events, pa.RecordBatch) else _event_groups
-        found = []
+        tables = []
         for group in once(events, find):
-            for place in self.kind.places_of(group.content_type, ""):
-                content = self.members[place].content
-                if isinstance(content, Measures):
-                    costs = content.check_costs(_seen_by(self.members[place], group.events))
+            for number in self.kind.places_of(group.content_type, ""):
+                content = self.members[number].content
+                if isinstance(content, protocol.Measures):
+                    costs = content.check_costs(_all_seen_by(self.members[number].kind, group.events))
                     columns = [costs.ids.to_arrow(), pa.array(costs.candidates), pa.array(costs.work)]
                     # What is in this index no more may be in another.
                     here = pa.array(costs.candidates >= 0)
-                    found.append(pa.table(columns, names=[*CheckCosts._fields]).filter(here))
-        if not found:
-            return CheckCosts(Ids.of(()), np.zeros(0, np.int64), np.zeros(0, np.int64))
+                    tables.append(pa.table(columns, names=[*protocol.CheckCosts._fields]).filter(here))
+        if not tables:
+            return protocol.CheckCosts(Ids.of(()), np.zeros(0, np.int64), np.zeros(0, np.int64))
         # Of one kind there may be events of several content types.
-        first, *counts = CheckCosts._fields
-        whole = pa.concat_tables(found).group_by(first).aggregate([(name, "sum") for name in counts])
+        first, *counts = protocol.CheckCosts._fields
+        whole = pa.concat_tables(tables).group_by(first).aggregate([(name, "sum") for name in counts])
         whole = whole.sort_by(first)
         candidates, work = (np.asarray(whole[f"{name}_sum"], np.int64) for name in counts)
-        return CheckCosts(Ids.from_arrow(_flat(whole[first])), candidates, work)
+        return protocol.CheckCosts(Ids.from_arrow(_flat(whole[first])), candidates, work)
 
     def filter_planes(self, first: int, size: int) -> None:
         """Have none: not all kinds have one."""
@@ -386,28 +376,21 @@ class MixedIndex(Asks):
 
 
 def _flat(column: pa.ChunkedArray[Any]) -> Column:
-    found: Any = column.combine_chunks()
-    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+    whole: Any = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-def _seen_by(member: Member, events: Any) -> Any:
-    """Return events as the filters of a kind see them."""
-    if isinstance(events, pa.RecordBatch) or not any(isinstance(each.data, Readings) for each in events):
-        return events
-    return [replace(each, data=each.data.data[member.kind.name]) for each in events]
+def _all_seen_by(kind: Kind, events: Any) -> Any:
+    return events if isinstance(events, pa.RecordBatch) else [seen_by(kind, each) for each in events]
 
 
-def _renamed(identities: Column, told: Omission) -> Omission:
-    return told._replace(event=identities[int(told.event or 0)].as_py())
+def _renamed(identities: Column, omission: Omission) -> Omission:
+    return omission._replace(event=identities[int(omission.event or 0)].as_py())
 
 
 def _event_groups(events: Sequence[Event]) -> list[_Group]:
     """Part events by content type, in the order in which the types come."""
-    return [*_groups([event.content_type for event in events], events, _listed)]
-
-
-def _listed(events: Sequence[Event], rows: NDArray[np.int64]) -> list[Event]:
-    return [events[row] for row in rows.tolist()]
+    return [*_groups([event.content_type for event in events], events)]
 
 
 def _batch_groups(batch: pa.RecordBatch) -> list[_Group]:
@@ -416,17 +399,17 @@ def _batch_groups(batch: pa.RecordBatch) -> list[_Group]:
     places = [find_name((name,), names) for name in (CONTENT_TYPE, DATA)]
     types = [JSON] * batch.num_rows
     if None not in places:
-        columns = (batch.column(place).to_pylist() for place in places if place is not None)
+        columns = (batch.column(column).to_pylist() for column in places if column is not None)
         types = [_type(named, data) for named, data in zip(*columns, strict=True)]
-    return [*_groups(types, batch, pa.RecordBatch.take)]
+    return [*_groups(types, batch)]
 
 
 def _type(named: object, data: object) -> str:
-    found = media_type(named) if isinstance(named, str) else None
-    return found if found is not None and isinstance(data, str | bytes) else JSON
+    content_type = media_type(named) if isinstance(named, str) else None
+    return content_type if content_type is not None and isinstance(data, str | bytes) else JSON
 
 
-def _groups(types: Sequence[str], events: Any, take: Any) -> Iterator[_Group]:
+def _groups(types: Sequence[str], events: Any) -> Iterator[_Group]:
     distinct = dict.fromkeys(types)
     if len(distinct) == 1:
         yield _Group(types[0], pa.array(np.arange(len(types))), events)
@@ -434,4 +417,4 @@ def _groups(types: Sequence[str], events: Any, take: Any) -> Iterator[_Group]:
     coded = np.array([*map({each: code for code, each in enumerate(distinct)}.__getitem__, types)], np.int64)
     for code, each in enumerate(distinct):
         rows = np.flatnonzero(coded == code)
-        yield _Group(each, pa.array(rows), take(events, rows))
+        yield _Group(each, pa.array(rows), protocol.take_of(events, rows))

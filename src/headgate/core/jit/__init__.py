@@ -4,13 +4,12 @@ Arrays in, arrays out, no Python objects. Kernels release the GIL. `NUMBA_DISABL
 ordinary Python.
 
     kernels.py       what the decorators make: numba is loaded when the first kernel is called
-    store.py         files of machine code: those that came with the package, and those of this user
+    store.py         files of machine code, of the package and of this user; what a processor can run
     sources.py       the digest that names a file: everything that a kernel's module imports
-    processor.py     which machine code a processor can run
     signatures.py    the signatures that the product uses (signatures.json)
     notation.py      types of arguments as text
     memory.py        what kernels may ask of memory beyond Python's words: to be fetched ahead of time
-    warming.py       compiles them all ahead of time; worker.py is one of its processes
+    warming.py       compiles them all ahead of time, in processes of its own
 
 Machine code is looked for in this order: in the user's cache, for exactly this processor; there, for the
 baseline of all processors of the last ten years; in the package, for that baseline. What is nowhere is

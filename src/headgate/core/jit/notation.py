@@ -59,20 +59,20 @@ def parse(text: str) -> tuple[Any, ...]:
     """
     tokens = _TOKEN.findall(text)
     tokens.append("")
-    found, at = _parse_list(tokens, 0)
+    kinds, at = _parse_list(tokens, 0)
     if tokens[at]:
         raise ValueError(f"{text!r} is not a signature: {tokens[at]!r} is not expected")
-    return tuple(found)
+    return tuple(kinds)
 
 
 def _parse_list(tokens: list[str], at: int) -> tuple[list[Any], int]:
-    found = []
+    kinds = []
     while tokens[at] not in {"", ")"}:
         kind, at = _parse_one(tokens, at)
-        found.append(kind)
+        kinds.append(kind)
         if tokens[at] == ",":
             at += 1
-    return found, at
+    return kinds, at
 
 
 def _parse_one(tokens: list[str], at: int) -> tuple[Any, int]:

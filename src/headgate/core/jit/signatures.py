@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from headgate.core.jit.sources import PACKAGE, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 FILE = PACKAGE / "core" / "jit" / "signatures.json"
 MODE = "HEADGATE_SIGNATURES"
@@ -58,7 +58,7 @@ def read_signatures(file: Path = FILE) -> dict[str, list[str]]:
     return {name: [whole(text) for text in listed] for name, listed in content["kernels"].items()}
 
 
-def write_signatures(found: Mapping[str, Iterable[str]], file: Path = FILE) -> None:
+def write_signatures(signatures: Mapping[str, Iterable[str]], file: Path = FILE) -> None:
     """Write a file of signatures, each named tuple once."""
     tuples: dict[str, int] = {}
 
@@ -69,7 +69,7 @@ def write_signatures(found: Mapping[str, Iterable[str]], file: Path = FILE) -> N
             text = text[: inside.start()] + f"#{number}" + text[inside.end() :]
         return text
 
-    kernels = {name: [folded(text) for text in sorted(set(found[name]))] for name in sorted(found)}
+    kernels = {name: [folded(text) for text in sorted(set(signatures[name]))] for name in sorted(signatures)}
     content = {"tuples": list(tuples), "kernels": kernels}
     file.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
@@ -77,7 +77,8 @@ def write_signatures(found: Mapping[str, Iterable[str]], file: Path = FILE) -> N
 def meet(kernel: str, args: str) -> None:
     """Take note that a kernel is called with a signature, where the environment asks for it."""
     mode = os.environ.get(MODE)
-    if not mode or not _called_by_us():
+    # A test, a doctest or a benchmark may call a kernel with any.
+    if not mode or not _caller().startswith(f"{PACKAGE}{os.sep}"):
         return
     if mode != STRICT:
         with (Path(mode) / f"{os.getpid()}.txt").open("a", encoding="utf-8") as file:
@@ -89,39 +90,35 @@ def meet(kernel: str, args: str) -> None:
         )
 
 
-def _called_by_us() -> bool:
-    """Tell a call by a module of the product from one by a test, a doctest or a benchmark."""
-    return next(_callers(), "").startswith(f"{PACKAGE}{os.sep}")
-
-
-def _callers() -> Iterator[str]:
-    """Name the files on the stack, the innermost first, without those of the compiler and of kernels."""
+def _caller() -> str:
+    """Name the innermost file on the stack, without those of the compiler and of kernels."""
     frame = inspect.currentframe()
     while frame is not None:
         module, file = str(frame.f_globals.get("__name__", "")), frame.f_code.co_filename
         if not module.startswith(("numba.", "contextlib", __package__)):
-            yield file
+            return file
         frame = frame.f_back
+    return ""
 
 
 def collect(folder: Path) -> dict[str, set[str]]:
     """Gather what processes have written into a directory of signatures."""
-    found: dict[str, set[str]] = {}
+    signatures: dict[str, set[str]] = {}
     for file in sorted(folder.glob("*.txt")):
         for line in file.read_text("utf-8").splitlines():
             kernel, _, args = line.partition("\t")
-            found.setdefault(kernel, set()).add(args)
-    return found
+            signatures.setdefault(kernel, set()).add(args)
+    return signatures
 
 
 def main(folder: str, *more: str) -> None:
     """Write the file anew from a directory of signatures, or with `--add` add to it."""
-    found = collect(Path(folder))
+    signatures = collect(Path(folder))
     if "--add" in more:
         for kernel, listed in read_signatures().items():
-            found.setdefault(kernel, set()).update(listed)
-    write_signatures(found)
-    print(f"{FILE.name}: {sum(map(len, found.values()))} signatures of {len(found)} kernels")
+            signatures.setdefault(kernel, set()).update(listed)
+    write_signatures(signatures)
+    print(f"{FILE.name}: {sum(map(len, signatures.values()))} signatures of {len(signatures)} kernels")
 
 
 if __name__ == "__main__":

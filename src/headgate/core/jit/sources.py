@@ -46,14 +46,14 @@ def digest_of(module: str) -> str:
 def closure(module: str) -> set[str]:
     """Name a module and every module of ours, or of its own package, that it imports, however far."""
     home = module.partition(".")[0]
-    found: set[str] = set()
+    modules: set[str] = set()
     waiting = [module]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in modules:
+            modules.add(name)
             waiting += [each for each in imports_of(name) if each.partition(".")[0] in {_OURS, home}]
-    return found
+    return modules
 
 
 @cache
@@ -84,9 +84,9 @@ def find_source(module: str) -> Path | None:
     if top == _OURS:
         if (module == _APART or module.startswith(f"{_APART}.")) and module != _CALLED:
             return None
-        place = PACKAGE.joinpath(*rest)
+        path = PACKAGE.joinpath(*rest)
         return next(
-            (file for file in (place / "__init__.py", place.with_suffix(".py")) if is_there(file)), None
+            (file for file in (path / "__init__.py", path.with_suffix(".py")) if is_there(file)), None
         )
     file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
     return file if file.suffix == ".py" and file.is_file() else None

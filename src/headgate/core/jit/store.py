@@ -15,13 +15,14 @@ import hashlib
 import logging
 import os
 import pickle
+import platform
 import sys
 import time
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 from numba.core import event as numba_events
@@ -31,13 +32,62 @@ from numba.extending import typeof_impl
 from headgate.core.jit import kernels, memory, signatures
 from headgate.core.jit.kernels import Kernel
 from headgate.core.jit.notation import describe
-from headgate.core.jit.processor import Target, lacking, runnable
 from headgate.core.jit.sources import PREBUILT, digest_of, find_source, has_prebuilt, read
 from headgate.core.machine import cache_home
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO
+
+
+BASELINES = {"x86_64": "x86-64-v3", "aarch64": "generic"}
+"""What prebuilt kernels are compiled for: x86 processors with AVX2 (since 2013), and all of AArch64."""
+_LEAST = {
+    "x86_64": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2"),
+    "aarch64": (),
+}
+"""The features, by LLVM's names, that code for the baseline uses."""
+
+
+class Target(NamedTuple):
+    """What machine code is compiled for, in the words of LLVM."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+@cache
+def baseline() -> Target | None:
+    """Return the baseline of this kind of processor; none if there is none."""
+    cpu = BASELINES.get(platform.machine())
+    if cpu is None:
+        return None
+    return Target(_llvm().get_process_triple(), cpu, "")
+
+
+@cache
+def lacking() -> tuple[str, ...]:
+    """Name what this processor lacks to run code for the baseline."""
+    has = _llvm().get_host_cpu_features()
+    return tuple(name for name in _LEAST.get(platform.machine(), ()) if not has.get(name))
+
+
+def runnable() -> Target | None:
+    """Return the baseline if this processor runs it."""
+    return None if lacking() else baseline()
+
+
+def host() -> Target:
+    """Return this very processor, as numba would name it."""
+    features: Any = import_module("numba.core.codegen").get_host_cpu_features()
+    return Target(_llvm().get_process_triple(), _llvm().get_host_cpu_name(), features)
+
+
+def _llvm() -> Any:
+    # By name because llvmlite has no types.
+    return import_module("llvmlite.binding")
+
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _SETTINGS = (
@@ -132,13 +182,13 @@ class Store(_Cache):
         if not self._kept:
             return None
         own = Target(*target_context.codegen().magic_tuple())
-        found = self._load(args, own, target_context)
-        if found is None:
+        code = self._load(args, own, target_context)
+        if code is None:
             self._acquire(own_place() / file_name(self.kernel, args, own))
-            found = self._load(args, own, target_context)
-            if found is not None:
+            code = self._load(args, own, target_context)
+            if code is not None:
                 self.release()
-        return found
+        return code
 
     def _load(self, args: str, own: Target, target_context: Any) -> Any:
         for file in self._files(args, own):

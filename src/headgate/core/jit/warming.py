@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -11,12 +12,13 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.core.jit import signatures
-from headgate.core.jit.processor import Target, host, runnable
+from headgate.core.jit.notation import parse
 from headgate.core.jit.sources import PREBUILT, digest_of
-from headgate.core.jit.store import file_name, own_place
+from headgate.core.jit.store import Target, file_name, host, own_place, runnable
 from headgate.core.machine import cores
 from headgate.errors import MachineError
 
@@ -61,11 +63,6 @@ def units(target: Target, chosen: Sequence[str] = ()) -> list[Unit]:
     ]
 
 
-def is_ready(unit: Unit) -> bool:
-    """Say whether a kernel is compiled."""
-    return (own_place() / unit.file).exists() or (PREBUILT / unit.file).exists()
-
-
 def warm(
     chosen: Sequence[str] = (),
     *,
@@ -80,7 +77,8 @@ def warm(
     """
     target = (None if native else runnable()) or host()
     listed = units(target, chosen)
-    waiting = deque(unit for unit in listed if not is_ready(unit))
+    places = (own_place(), PREBUILT)
+    waiting = deque(unit for unit in listed if not any((cache / unit.file).exists() for cache in places))
     lacking, seconds = len(waiting), 0.0
     if waiting:
         try:
@@ -95,27 +93,24 @@ def warm(
     return WarmResult(target, len(listed) - lacking, lacking, seconds, remove_old(own_place()))
 
 
-def remove_old(place: Path, days: float = OLD) -> int:
+def remove_old(cache: Path, days: float = OLD) -> int:
     """Remove the machine code of sources that are not these, and that nothing was compiled of for long."""
-    current = {f"{module}-{digest_of(module)}" for module in _modules()}
+    modules = {kernel.partition(":")[0] for kernel in signatures.known()}
+    current = {f"{module}-{digest_of(module)}" for module in modules}
     before = time.time() - days * 86_400
     removed = 0
-    for folder in place.iterdir() if place.is_dir() else ():
+    for folder in cache.iterdir() if cache.is_dir() else ():
         if folder.name not in current and folder.is_dir() and folder.stat().st_mtime < before:
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
     return removed
 
 
-def _modules() -> set[str]:
-    return {kernel.partition(":")[0] for kernel in signatures.known()}
-
-
 def copy_code(target: Target, folder: Path) -> int:
     """Copy the machine code of all kernels into a directory, as a wheel carries it; return the bytes."""
     size = 0
     for unit in units(target):
-        source = next(place / unit.file for place in (own_place(), PREBUILT) if (place / unit.file).exists())
+        source = next(cache / unit.file for cache in (own_place(), PREBUILT) if (cache / unit.file).exists())
         (folder / unit.file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, folder / unit.file)
         size += source.stat().st_size
@@ -159,7 +154,7 @@ class _WorkerPool:
             return self._waiting.pop() if number % 2 else self._waiting.popleft()
 
     def _drive(self, number: int) -> None:
-        command = [sys.executable, "-m", "headgate.core.jit.worker"]
+        command = [sys.executable, "-m", "headgate.core.jit.warming"]
         with subprocess.Popen(
             command, env=self._environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process:
@@ -185,3 +180,30 @@ class _WorkerPool:
                 self._problems.append(problem)
             if self._tell is not None:
                 self._tell(self._done, self._total)
+
+
+def main() -> None:
+    """Compile what lines of standard input name, `kernel<TAB>signature`, and answer each with a JSON line."""
+    # Whoever started this process tells how far it is.
+    logging.getLogger("headgate.kernels").setLevel(logging.ERROR)
+    for line in sys.stdin:
+        kernel, _, args = line.rstrip("\n").partition("\t")
+        began = time.process_time()
+        problem = compile_kernel(kernel, args)
+        answer = {"seconds": round(time.process_time() - began, 3), "problem": problem}
+        print(json.dumps(answer), flush=True)
+
+
+def compile_kernel(kernel: str, args: str) -> str:
+    """Compile a kernel for a signature, or find it compiled; say in one line why it cannot be."""
+    module, _, name = kernel.partition(":")
+    try:
+        dispatcher: Any = getattr(import_module(module), name)
+        dispatcher.compile(parse(args))
+    except (ImportError, AttributeError, ValueError) as error:
+        return f"{kernel} is not as signatures.json says: {error}"
+    return ""
+
+
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from headgate.core.machine import force, naming
+from headgate.core.machine import put_file
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def number_of(name: str) -> int:
     >>> number_of("000002-9f2c41d0a7b1e6c3"), number_of("filters")
     (2, 0)
     """
-    found = NAME.fullmatch(name)
-    return 0 if found is None else int(found[1])
+    match_ = NAME.fullmatch(name)
+    return 0 if match_ is None else int(match_[1])
 
 
 def text_of(named: Named) -> bytes:
@@ -67,22 +67,22 @@ def text_of(named: Named) -> bytes:
     return (json.dumps(about) + "\n").encode()
 
 
-def read_text(text: bytes, place: str) -> Named:
+def read_text(text: bytes, path: str) -> Named:
     """Read what `current` holds; `place` is the snapshot's."""
     if not text.startswith(_HEAD.encode()):
-        raise SnapshotError(f"snapshot {place} is damaged: its file {CURRENT} names no version; {_AGAIN}")
+        raise SnapshotError(f"snapshot {path} is damaged: its file {CURRENT} names no version; {_AGAIN}")
     try:
         about = json.loads(text)
     except ValueError:
         about = {}
     if about.get("version", VERSION) != VERSION:
         raise SnapshotError(
-            f"snapshot {place} has versions of format {about['version']}, and this Headgate reads {VERSION}: "
+            f"snapshot {path} has versions of format {about['version']}, and this Headgate reads {VERSION}: "
             "compile it to another place with this Headgate, or use the one that wrote it"
         )
     named = Named(str(about.get("name")), str(about.get("digest")))
     if not number_of(named.name):
-        raise SnapshotError(f"snapshot {place} is damaged: its file {CURRENT} names no version; {_AGAIN}")
+        raise SnapshotError(f"snapshot {path} is damaged: its file {CURRENT} names no version; {_AGAIN}")
     return named
 
 
@@ -123,45 +123,36 @@ def resolved(path: Path) -> Path:
     named = read_current(path)
     if named is None:
         return path
-    place = path / named.name
-    if not place.is_dir():
+    version = path / named.name
+    if not version.is_dir():
         raise SnapshotError(
             f"snapshot {path} is damaged: its file {CURRENT} names {named.name}, which is not there; {_AGAIN}"
         )
-    return place
+    return version
 
 
-def called(place: str | Path) -> str:
+def called(path: str | Path) -> str:
     """Return what people call a snapshot: its place, not the version there.
 
     >>> called("out/snapshot/000002-9f2c41d0a7b1e6c3"), called("out/snapshot")
     ('out/snapshot', 'out/snapshot')
     """
-    before, _, last = str(place).rpartition("/")
-    return before if before and number_of(last) else str(place)
+    before, _, last = str(path).rpartition("/")
+    return before if before and number_of(last) else str(path)
 
 
 def at_current(path: Path, read: Callable[[Path], _Read]) -> _Read:
     """Open the version that counts; another one, if that is removed before it is open."""
     for _ in range(_TRIES):
-        place = resolved(path)
+        version = resolved(path)
         try:
-            return read(place)
+            return read(version)
         except SnapshotError:
-            if resolved(path) == place:
+            if resolved(path) == version:
                 raise
     return read(resolved(path))
 
 
 def put_current(path: Path, named: Named) -> None:
     """Have a version count: at once, and on the disk before anything rests on it."""
-    # Two writers may be at it, and so each has a name of its own for what is half written.
-    beside = path / f".{CURRENT}.{os.getpid()}.new"
-    try:
-        with naming(path / CURRENT):
-            beside.write_bytes(text_of(named))
-            force(beside)
-            beside.replace(path / CURRENT)
-            force(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    put_file(path / CURRENT, text_of(named))

@@ -10,14 +10,27 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from headgate.core.versions.current import CURRENT, NAME, Named, number_of, read_text, text_of
+from headgate.core.arguments import place_of
+from headgate.core.versions.current import (
+    CURRENT,
+    NAME,
+    Named,
+    at_current,
+    called,
+    number_of,
+    read_text,
+    resolved,
+    text_of,
+)
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from os import PathLike
     from pathlib import Path
+
 
 SCHEMES = ("s3://", "s3a://", "gs://")
 PLACE, MOST = "HEADGATE_CACHE", "HEADGATE_CACHE_GB"
@@ -57,9 +70,9 @@ class Address(NamedTuple):
     inside: str = ""
 
     @classmethod
-    def of(cls, given: str) -> Address:
+    def of(cls, address: str) -> Address:
         """Take an address apart."""
-        path, sign, options = given.partition("?")
+        path, sign, options = address.partition("?")
         parts = path.rstrip("/").split("/")
         at = next((at for at, part in enumerate(parts) if at > 2 and NAME.fullmatch(part)), None)
         if at is None:
@@ -82,13 +95,13 @@ class Store:
 
     def current(self) -> Named:
         """Tell which version counts; refuses a place without any."""
-        found = self.find_current()
-        if found is None:
+        named = self.find_current()
+        if named is None:
             raise SnapshotError(
                 f"{self.shown} is not a snapshot: there is no {CURRENT}; give a place that Headgate compiled "
                 "to, and compile snapshots without versions again"
             )
-        return found
+        return named
 
     def find_current(self) -> Named | None:
         """Tell which version counts, if there is any."""
@@ -102,8 +115,8 @@ class Store:
 
     def check_place(self) -> None:
         """Refuse to bury something that is not a snapshot, and a store that cannot be reached."""
-        found = self._entries()
-        if found and CURRENT not in found and not any(map(number_of, found)):
+        entries = self._entries()
+        if entries and CURRENT not in entries and not any(map(number_of, entries)):
             raise SnapshotError(
                 f"{self.shown} exists and is not a snapshot: choose another place, or remove it first"
             )
@@ -114,35 +127,35 @@ class Store:
 
         root = f"{self._root}/{name}"
         with self._telling("read"):
-            found = self._files.get_file_info(FileSelector(root, recursive=True, allow_not_found=True))
-        return {each.path[len(root) + 1 :]: each for each in found if each.type is FileType.File}
+            files = self._files.get_file_info(FileSelector(root, recursive=True, allow_not_found=True))
+        return {each.path[len(root) + 1 :]: each for each in files if each.type is FileType.File}
 
     def sizes(self, name: str) -> dict[str, int]:
         """List the files of a version by their paths in it, each with its size."""
         return {path: each.size for path, each in self.files(name).items()}
 
-    def fetch(self, name: str, place: Path, *, only: str = "") -> None:
+    def fetch(self, name: str, folder: Path, *, only: str = "") -> None:
         """Copy a version here, or those of its files whose paths end in something."""
         from pyarrow.fs import LocalFileSystem, copy_files
 
         root, here = f"{self._root}/{name}", LocalFileSystem()
         with self._telling("read"):
             if not only:
-                copy_files(root, str(place), source_filesystem=self._files, destination_filesystem=here)
+                copy_files(root, str(folder), source_filesystem=self._files, destination_filesystem=here)
         for path in self.files(name) if only else ():
             if path.endswith(only):
                 with self._telling("read"):
                     text = self._read(f"{name}/{path}") or b""
-                (place / path).parent.mkdir(parents=True, exist_ok=True)
-                (place / path).write_bytes(text)
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(text)
 
-    def send(self, place: Path, name: str) -> None:
+    def send(self, folder: Path, name: str) -> None:
         """Copy a version there; nothing names it yet."""
         from pyarrow.fs import LocalFileSystem, copy_files
 
         with self._telling("written"):
             copy_files(
-                str(place),
+                str(folder),
                 f"{self._root}/{name}",
                 source_filesystem=LocalFileSystem(),
                 destination_filesystem=self._files,
@@ -169,8 +182,8 @@ class Store:
         from pyarrow.fs import FileSelector
 
         with self._telling("read"):
-            found = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
-        return [each.base_name for each in found]
+            entries = self._files.get_file_info(FileSelector(self._root, allow_not_found=True))
+        return [each.base_name for each in entries]
 
     @contextmanager
     def _telling(self, doing: str) -> Iterator[None]:
@@ -191,5 +204,57 @@ def _file_system(address: str) -> tuple[Any, str]:
     from pyarrow.fs import FileSystem
 
     plain = "s3" + address.removeprefix("s3a") if address.startswith("s3a:") else address
-    found: tuple[Any, str] = FileSystem.from_uri(plain)
-    return found
+    opened: tuple[Any, str] = FileSystem.from_uri(plain)
+    return opened
+
+
+_Read = TypeVar("_Read")
+
+
+class Located(NamedTuple):
+    """A version, which does not change any more."""
+
+    place: Path
+    """Its directory on this machine."""
+    name: str
+    """What other machines find it by: a path that all see, or an address."""
+
+    def name_of(self, inside: str) -> str:
+        """Name something inside of it."""
+        if not is_stored(self.name):
+            return self.name + inside
+        return str(Address.of(self.name)._replace(inside=inside.strip("/")))
+
+
+def locate(given: str | PathLike[str]) -> Located:
+    """Find the version that counts at a place, or at an address, from which it is fetched once a machine."""
+    if not is_stored(given):
+        path = resolved(place_of(given).absolute())
+        return Located(path, str(path))
+    from headgate.core.versions.replacing import fetched
+
+    address = Address.of(os.fspath(given))
+    if address.name is None:
+        address = address._replace(name=Store(address).current().name)
+    return Located(fetched(address) / address.inside, str(address))
+
+
+def located(given: str | PathLike[str]) -> Path:
+    """Return the directory of the version that counts."""
+    return locate(given).place if is_stored(given) else resolved(place_of(given))
+
+
+def opened_at(path: str | PathLike[str], read: Callable[[Located], _Read]) -> _Read:
+    """Open the version that counts at a place; another one, if that is removed before it is open."""
+    if is_stored(path):
+        return read(locate(path))
+    return at_current(place_of(path).absolute(), lambda place: read(Located(place, str(place))))
+
+
+def title_of(name: str) -> str:
+    """Return what people call the snapshot of a version.
+
+    >>> title_of("s3://key:secret@bucket/ads/000002-c3b8e0f2d94a6157"), title_of("ads")
+    ('s3://bucket/ads', 'ads')
+    """
+    return shown(Address.of(name).base) if is_stored(name) else called(name)

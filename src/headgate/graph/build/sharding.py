@@ -21,8 +21,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.core.rooms import GRAPH_SHARDS
-from headgate.core.snapshot import open_snapshot, open_with_inside, write_snapshot
-from headgate.core.versions.current import resolved
+from headgate.core.snapshot import shard_name, write_snapshot
 from headgate.graph.model import check_count
 
 if TYPE_CHECKING:
@@ -136,8 +135,8 @@ def save_shards(
         home = homes(parts.subscription_ids, count)
     of = home
 
-    def save_one(number: int, place: Path) -> None:
-        save(take_shard(parts, of, count, number), place)
+    def save_one(number: int, path: Path) -> None:
+        save(take_shard(parts, of, count, number), path)
 
     counts = {
         "shards": count,
@@ -148,18 +147,6 @@ def save_shards(
     inside = {shard_name(number): partial(save_one, number) for number in range(count)}
     said = {"source": dict(source or {}), **(about or {})}
     write_snapshot(path, ROOM, routes or {}, counts=counts, about=said, inside=inside)
-
-
-def shard_places(path: Path) -> list[Path]:
-    """List the directories of the shards of a snapshot; refuses shards that do not belong to it."""
-    path = resolved(path)
-    count = open_with_inside(path, lambda place: open_snapshot(place, ROOM)).counts["shards"]
-    return [path / shard_name(number) for number in range(count)]
-
-
-def shard_name(number: int) -> str:
-    """Return the name of a shard's directory."""
-    return f"shard-{number:03}"
 
 
 def _nodes_on(parts: Parts, home: Homes, count: int, number: int) -> Bools:
@@ -203,7 +190,7 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _hash_texts(offsets: NDArray[np.int64], data: NDArray[np.uint8], out: NDArray[np.uint64]) -> None:
     """Hash texts by FNV-1a."""
     for i in range(len(out)):
-        found = np.uint64(0xCBF29CE484222325)
+        hash_ = np.uint64(0xCBF29CE484222325)
         for j in range(offsets[i], offsets[i + 1]):
-            found = (found ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
-        out[i] = found
+            hash_ = (hash_ ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
+        out[i] = hash_

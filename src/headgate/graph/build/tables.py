@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.refusing import made_of, raise_first
 from headgate.core.arguments import check_id
 from headgate.core.ids import Ids
 from headgate.core.subscription import SQL
-from headgate.errors import FilterError, GraphError, SubscriptionError
+from headgate.errors import FilterError, GraphError, SubscriptionError, made_of, raise_first
 from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS, Parts, fixed_score
 
 if TYPE_CHECKING:
@@ -201,13 +200,13 @@ def read_tables(nodes: pa.Table, edges: pa.Table, subscriptions: pa.Table | None
 def _refuse_unread(
     nodes: pa.Table, rows: NDArray[np.int64], itself: Bools, refused: list[RefusedRow]
 ) -> None:
-    for place in np.flatnonzero(itself).tolist():
-        node, named = nodes["id"][place].as_py(), nodes["subscription"][place].as_py()
+    for at in np.flatnonzero(itself).tolist():
+        node, named = nodes["id"][at].as_py(), nodes["subscription"][at].as_py()
         reason = (
             f"node {node!r} does not serve {named!r}: a row of the subscriptions has no id that can be read, "
             "and may be its filter"
         )
-        refused.append(RefusedRow(NODES, int(rows[place]), str(node), reason))
+        refused.append(RefusedRow(NODES, int(rows[at]), str(node), reason))
 
 
 class _Places:
@@ -241,19 +240,19 @@ def _numbered(column: Column) -> bool:
 
 def _plain(table: pa.Table, name: str, kind: pa.DataType | None = None) -> Column:
     """Return a column as one array, nulls if the table does not have it; ids of any width become int64."""
-    found: Any = None
+    column: Any = None
     if name in table.column_names:
         chunks = table.column(name).chunks
-        found = pa.concat_arrays(chunks) if chunks else None
-    if found is None or pa.types.is_null(found.type):
+        column = pa.concat_arrays(chunks) if chunks else None
+    if column is None or pa.types.is_null(column.type):
         missing: Column = _nulls(table.num_rows, kind or pa.string())
         return missing
     if kind is None:
-        kind = pa.int64() if pa.types.is_integer(found.type) else pa.string()
+        kind = pa.int64() if pa.types.is_integer(column.type) else pa.string()
     try:
-        plain: Column = found.cast(kind)
+        plain: Column = column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise GraphError(f"column {name!r} holds {found.type}, which does not go with {kind}") from None
+        raise GraphError(f"column {name!r} holds {column.type}, which does not go with {kind}") from None
     return plain
 
 
@@ -266,13 +265,13 @@ def _numbers(table: pa.Table, name: str, default: float) -> NDArray[np.float64]:
 
 
 def _member(column: Column, ids: Column) -> Bools:
-    found = _compute.is_in(column, value_set=ids).to_numpy(zero_copy_only=False)
-    return np.asarray(found & column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    inside = _compute.is_in(column, value_set=ids).to_numpy(zero_copy_only=False)
+    return np.asarray(inside & column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _places_in(column: Column, ids: Column) -> NDArray[np.int32]:
-    found = _compute.index_in(column, value_set=ids, skip_nulls=True).fill_null(-1)
-    return np.array(found.to_numpy(zero_copy_only=False), np.int32)
+    places = _compute.index_in(column, value_set=ids, skip_nulls=True).fill_null(-1)
+    return np.array(places.to_numpy(zero_copy_only=False), np.int32)
 
 
 def _kinds(column: Column) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -366,12 +365,12 @@ def _hang(
     kept = np.zeros(len(ids), np.bool_)
     kept[hang_sub] = True
     lost = named.is_valid().to_numpy(zero_copy_only=False) & (own < 0)
-    for place in np.flatnonzero(~kept | lost).tolist():
-        identity, node = ids[place].as_py(), named[place].as_py()
-        nowhere = "it is attached to no node: name one in the column 'node'"
+    for at in np.flatnonzero(~kept | lost).tolist():
+        identity, node = ids[at].as_py(), named[at].as_py()
+        nowhere = "it is attached to no node: name one as its 'node'"
         why = places.missing(node) if node is not None else nowhere
         refused.append(
-            RefusedRow(SUBSCRIPTIONS, int(rows[place]), str(identity), f"subscription {identity!r}: {why}")
+            RefusedRow(SUBSCRIPTIONS, int(rows[at]), str(identity), f"subscription {identity!r}: {why}")
         )
     kept &= ~lost
     both = kept[hang_sub]

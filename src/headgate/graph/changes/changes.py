@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents.growing import Growing
+from headgate.contents.columns import Growing
 from headgate.core.arguments import check_id
 from headgate.core.subscription import SQL, Subscription
 from headgate.errors import GraphError, SubscriptionError
-from headgate.graph.changes.copies import Copied, GrowingBits
-from headgate.graph.changes.rows import NO_CHILDREN, ChangedRows
+from headgate.graph.changes.rows import NO_CHILDREN, ChangedRows, Copied, GrowingBits
 from headgate.graph.changes.view import Additions, View
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION, fixed_score
 from headgate.graph.walk.walking import Overlay, unchanged
@@ -82,21 +81,16 @@ class Changes:
 
     def add_node(self, node: Node) -> None:
         """Add a node; refuses an id that is there."""
-        self._check_id(node.id, self._base.names.node_ids, self._node_ids.value, "node")
+        _check_id(node.id, self._base.names.node_ids, self._node_ids.value, "node")
         if node.subscription is not None:
-            self._check_id(
-                node.subscription,
-                self._base.names.subscription_ids,
-                self._subscription_ids.value,
-                "subscription",
-            )
+            self._check_subscription(node.subscription)
         if self._find(node.id) >= 0:
             raise GraphError(f"node {node.id!r} is in the graph already: remove it first")
         filter_number = self._add_filter(node.filter, node.dialect)
-        place = len(self._base.names.node_ids) + len(self._node_ids.value)
+        number = len(self._base.names.node_ids) + len(self._node_ids.value)
         self._node_ids.changing().append(node.id)
         self._node_kinds.changing().append(node.kind)
-        vertex = self._new_vertex(NODE, place, filter_number, pass_cost=node.cost)
+        vertex = self._new_vertex(NODE, number, filter_number, pass_cost=node.cost)
         self._move(node.id, vertex)
         if node.subscription is not None:
             self._serve(vertex, node.subscription, node.score)
@@ -124,9 +118,9 @@ class Changes:
         if filter_number is None:
             self._lead(source, target, edge.cost)
             return
-        place = len(self._base.names.edge_ends) + len(self._edge_ends.value)
+        edge_number = len(self._base.names.edge_ends) + len(self._edge_ends.value)
         self._edge_ends.changing().append((edge.source, edge.target))
-        middle = self._new_vertex(EDGE, place, filter_number)
+        middle = self._new_vertex(EDGE, edge_number, filter_number)
         self._lead(source, middle, edge.cost)
         self._lead(middle, target, 0.0)
 
@@ -161,9 +155,7 @@ class Changes:
 
     def subscribe(self, subscription: Subscription) -> None:
         """Hang a subscription at its node; refuses an id that is there."""
-        self._check_id(
-            subscription.id, self._base.names.subscription_ids, self._subscription_ids.value, "subscription"
-        )
+        self._check_subscription(subscription.id)
         if self._servers(subscription.id):
             raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
         if subscription.node is None:
@@ -175,9 +167,9 @@ class Changes:
             raise
         score = fixed_score(subscription.score, subscription.id)
         number = self._add_filter(subscription.filter, subscription.dialect)
-        place = self._subscription(subscription.id)
-        self._rescored.changing().pop(place, None)
-        vertex = self._new_vertex(SUBSCRIPTION, place, number, serves=place, score=score)
+        served = self._subscription(subscription.id)
+        self._rescored.changing().pop(served, None)
+        vertex = self._new_vertex(SUBSCRIPTION, served, number, serves=served, score=score)
         self._lead(node, vertex, 0.0)
 
     def unsubscribe(self, identity: Id) -> None:
@@ -236,8 +228,8 @@ class Changes:
     # Vertices
 
     def _find(self, identity: Id) -> int:
-        found = self._moved.value.get(identity)
-        return self._base.find(identity) if found is None else found
+        vertex = self._moved.value.get(identity)
+        return self._base.find(identity) if vertex is None else vertex
 
     def _move(self, identity: Id, vertex: int) -> None:
         """Let another vertex stand for a node, or none (-1)."""
@@ -303,11 +295,11 @@ class Changes:
             self._give_filter(filter_number, vertex)
         return vertex
 
-    def _set_serving(self, vertex: int, place: int) -> None:
+    def _set_serving(self, vertex: int, subscription: int) -> None:
         """Let a new vertex serve a subscription."""
-        self._serves.changing().used[vertex - self._arrays.vertices] = place
+        self._serves.changing().used[vertex - self._arrays.vertices] = subscription
         self._serving.set(vertex - self._arrays.roots)
-        self._servants.setdefault(place, []).append(vertex)
+        self._servants.setdefault(subscription, []).append(vertex)
 
     def _stand(self, vertex: int) -> tuple[int, int]:
         first = self._arrays.vertices
@@ -378,56 +370,57 @@ class Changes:
 
     def _subscription(self, identity: Id) -> int:
         """Return the place of a subscription's id, a new one if need be."""
-        place = self._known_subscription(identity)
-        if place < 0:
-            place = len(self._base.names.subscription_ids) + len(self._subscription_ids.value)
-            self._subscription_place[identity] = place
+        number = self._known_subscription(identity)
+        if number < 0:
+            number = len(self._base.names.subscription_ids) + len(self._subscription_ids.value)
+            self._subscription_place[identity] = number
             self._subscription_ids.changing().append(identity)
-        return place
+        return number
 
     def _known_subscription(self, identity: Id) -> int:
         """Return the place of a subscription's id, -1 for none."""
-        place = self._base.names.subscription_ids.find(identity)
-        return place if place >= 0 else self._subscription_place.get(identity, -1)
+        number = self._base.names.subscription_ids.find(identity)
+        return number if number >= 0 else self._subscription_place.get(identity, -1)
 
     def _servers(self, identity: Id) -> list[int]:
         """List the vertices that serve a subscription."""
-        place = self._known_subscription(identity)
-        if place < 0:
+        subscription = self._known_subscription(identity)
+        if subscription < 0:
             return []
         roots = self._arrays.roots
-        base = [v for v in self._base.servers(place) if v - roots not in self._silent]
-        return [v for v in base if v >= roots or v not in self._left] + self._servants.get(place, [])
+        base = [v for v in self._base.servers(subscription) if v - roots not in self._silent]
+        return [v for v in base if v >= roots or v not in self._left] + self._servants.get(subscription, [])
 
     def _serve(self, vertex: int, subscription: Id, score: float) -> None:
         """Let a new node serve a subscription: itself, or by leading to where it hangs."""
-        self._check_id(
-            subscription, self._base.names.subscription_ids, self._subscription_ids.value, "subscription"
-        )
         servers = self._servers(subscription)
         for server in servers:
             if self._stand(server)[0] == SUBSCRIPTION:
                 self._lead(vertex, server, 0.0)
                 return
-        own, place = vertex - self._arrays.vertices, self._subscription(subscription)
-        rescored = self._rescored.value.get(place)
+        own, served = vertex - self._arrays.vertices, self._subscription(subscription)
+        rescored = self._rescored.value.get(served)
         if not servers:
-            self._rescored.changing().pop(place, None)
+            self._rescored.changing().pop(served, None)
         elif rescored is not None:
             # Several nodes may serve one subscription: the highest score counts.
-            self._rescored.changing()[place] = max(rescored, score)
+            self._rescored.changing()[served] = max(rescored, score)
         # No view has this vertex yet.
         self._score.used[own] = score
-        self._set_serving(vertex, place)
+        self._set_serving(vertex, served)
 
-    @staticmethod
-    def _check_id(identity: Id, ids: Ids, later: list[Id], noun: str) -> None:
-        try:
-            check_id(identity)
-        except SubscriptionError as error:
-            raise GraphError(f"{noun}: {error}") from None
-        known = ids[0] if len(ids) else (later[0] if later else identity)
-        if isinstance(identity, int) is not isinstance(known, int):
-            wanted = "whole numbers" if isinstance(known, int) else "text"
-            named = "id" if noun == "subscription" else noun
-            raise GraphError(f"{named} {identity!r} has the wrong type: ids here are {wanted}")
+    def _check_subscription(self, identity: Id) -> None:
+        later = self._subscription_ids.value
+        _check_id(identity, self._base.names.subscription_ids, later, "subscription")
+
+
+def _check_id(identity: Id, ids: Ids, later: list[Id], noun: str) -> None:
+    try:
+        check_id(identity)
+    except SubscriptionError as error:
+        raise GraphError(f"{noun}: {error}") from None
+    known = ids[0] if len(ids) else (later[0] if later else identity)
+    if isinstance(identity, int) is not isinstance(known, int):
+        wanted = "whole numbers" if isinstance(known, int) else "text"
+        named = "id" if noun == "subscription" else noun
+        raise GraphError(f"{named} {identity!r} has the wrong type: ids here are {wanted}")

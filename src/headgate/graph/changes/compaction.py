@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
+from headgate.graph.arrays import flags_of
 from headgate.graph.changes.rows import owners
 from headgate.graph.model import EDGE, SUBSCRIPTION, Parts
 
@@ -28,7 +29,7 @@ def to_parts(view: View, dialect: str) -> Parts:
     pass_cost = np.concatenate([arrays.pass_cost, [] if later is None else later.pass_cost])
     score = np.concatenate([arrays.score, [] if later is None else later.score])
     serves = np.concatenate([arrays.serves, [] if later is None else later.serves]).astype(np.int64)
-    serves[arrays.roots :][~_flags(view.serving, view.vertices - arrays.roots)] = -1
+    serves[arrays.roots :][~flags_of(view.serving, view.vertices - arrays.roots)] = -1
     serves[[] if later is None else later.mute] = -1
     source, target, cost = _edges(view)
     vertex, node_ids = _living_nodes(view)
@@ -118,10 +119,6 @@ def _living_nodes(view: View) -> tuple[Ints, Ids]:
 def _sorted_ids(given: list[Id]) -> tuple[Ids, Ints]:
     order = sorted(range(len(given)), key=given.__getitem__)
     return Ids.of(given), np.array(order, np.int64)
-
-
-def _flags(words: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
-    return np.unpackbits(words.view(np.uint8), bitorder="little")[:count].astype(np.bool_)
 
 
 def _texts(texts: list[str | None]) -> pa.Array[Any]:

@@ -12,10 +12,10 @@ from headgate.contents.protocol import alone
 from headgate.core.event import JSON, SOURCE
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.errors import EventError, GraphError
-from headgate.graph.arrays import bits_of
+from headgate.graph.arrays import bits_of, has_bits
 from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
-from headgate.graph.walk import kernels, walking
+from headgate.graph.walk import walking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -119,13 +119,13 @@ class View:
         assert self.later is not None
         return int(self.later.stands_for[vertex - first]), int(self.later.place[vertex - first])
 
-    def node_id(self, place: int) -> Id:
+    def node_id(self, number: int) -> Id:
         """Return the id of a node."""
         ids = self.base.names.node_ids
-        if place < len(ids):
-            return ids[place]
+        if number < len(ids):
+            return ids[number]
         assert self.later is not None
-        return self.later.node_ids[place - len(ids)]
+        return self.later.node_ids[number - len(ids)]
 
     @property
     def subscriptions(self) -> int:
@@ -133,31 +133,31 @@ class View:
         later = 0 if self.later is None else len(self.later.subscription_ids)
         return len(self.base.names.subscription_ids) + later
 
-    def subscription_id(self, place: int) -> Id:
+    def subscription_id(self, number: int) -> Id:
         """Return the id of a subscription."""
         ids = self.base.names.subscription_ids
-        if place < len(ids):
-            return ids[place]
+        if number < len(ids):
+            return ids[number]
         assert self.later is not None
-        return self.later.subscription_ids[place - len(ids)]
+        return self.later.subscription_ids[number - len(ids)]
 
-    def edge_ends(self, place: int) -> tuple[Id, Id]:
+    def edge_ends(self, number: int) -> tuple[Id, Id]:
         """Return the nodes that a split edge joins."""
         ends = self.base.names.edge_ends
-        if place < len(ends):
-            return self.node_id(int(ends[place, 0])), self.node_id(int(ends[place, 1]))
+        if number < len(ends):
+            return self.node_id(int(ends[number, 0])), self.node_id(int(ends[number, 1]))
         assert self.later is not None
-        return self.later.edge_ends[place - len(ends)]
+        return self.later.edge_ends[number - len(ends)]
 
     def name(self, vertex: int) -> str:
         """Name a vertex for people."""
-        kind, place = self.stands_for(vertex)
+        kind, number = self.stands_for(vertex)
         if kind == NODE:
-            return str(self.node_id(place))
+            return str(self.node_id(number))
         if kind == EDGE:
-            source, target = self.edge_ends(place)
+            source, target = self.edge_ends(number)
             return f"{source} → {target}"
-        return str(self.subscription_id(place))
+        return str(self.subscription_id(number))
 
     def serves(self, vertex: int) -> int:
         """Return the place of the subscription that is served at a vertex, or -1."""
@@ -178,10 +178,10 @@ class View:
         swap, arrays = self.overlay.swap, self.arrays
         if len(swap) and swap[vertex] >= 0:
             first, last = self.overlay.start[swap[vertex]], self.overlay.start[swap[vertex] + 1]
-            found: list[int] = self.overlay.child[first:last].tolist()
+            children: list[int] = self.overlay.child[first:last].tolist()
         else:
-            found = arrays.child[arrays.child_start[vertex] : arrays.child_start[vertex + 1]].tolist()
-        return found
+            children = arrays.child[arrays.child_start[vertex] : arrays.child_start[vertex + 1]].tolist()
+        return children
 
     def component(self, vertex: int) -> int:
         """Return the component of a vertex."""
@@ -193,12 +193,12 @@ class View:
 
     # Which filters hold
 
-    def named(self, found: Omission, *, later: bool = False) -> Omission | None:
+    def named(self, omission: Omission, *, later: bool = False) -> Omission | None:
         """Name a filter that was left out by what it belongs to; `later` is one of those that came later.
 
         None if it is gone.
         """
-        vertex = int(found.subscription or 0)
+        vertex = int(omission.subscription or 0)
         if later:
             assert self.later is not None
             if vertex >= len(self.later.filter_vertex):
@@ -209,32 +209,32 @@ class View:
             not later and p >= 0 and self.overlay.dirty[p >> 6] >> np.uint64(p & 63) & np.uint64(1)
         ):
             return None
-        kind, place = self.stands_for(vertex)
+        kind, number = self.stands_for(vertex)
         if kind == SUBSCRIPTION:
-            return found._replace(subscription=self.subscription_id(place))
+            return omission._replace(subscription=self.subscription_id(number))
         what = "node" if kind == NODE else "edge"
-        reason = f"the filter of the {what} {self.name(vertex)}: {found.reason}"
-        return found._replace(subscription=None, reason=reason)
+        reason = f"the filter of the {what} {self.name(vertex)}: {omission.reason}"
+        return omission._replace(subscription=None, reason=reason)
 
     def given(self, event: Event, *, complete: bool) -> Words:
         """List positions whose filter holds: of those that came later, and if `complete` of all."""
-        first, found = self.arrays.roots, []
+        first, positions = self.arrays.roots, []
         if complete:
             dirty = self.overlay.dirty
             with RenamedOmissions(self.named):
                 base = np.array(self.base.content.match(event), np.int64) - first
             base = base[base >= 0]
-            found.append(base[(dirty[base >> 6] >> (base & 63).astype(np.uint64)) & np.uint64(1) == 0])
+            positions.append(base[~has_bits(dirty, base)])
         if self.later is not None and self.later.filters is not None:
             with RenamedOmissions(partial(self.named, later=True)):
                 filters = np.array(self.later.filters.match(event), np.int64)
             # Filters that came after this view was taken are not of it.
             filters = filters[filters < len(self.later.filter_vertex)]
             vertices = self.later.filter_vertex[filters]
-            found.append(vertices[vertices >= first] - first)
-        if not found:
+            positions.append(vertices[vertices >= first] - first)
+        if not positions:
             return self._nobody
-        return bits_of(np.concatenate(found), self.words)
+        return bits_of(np.concatenate(positions), self.words)
 
     def holds(self, event: Event, vertex: int) -> bool:
         """Tell whether the filter of one vertex holds, or it has none."""
@@ -264,30 +264,35 @@ class View:
 
     def filter_of(self, vertex: int) -> str | None:
         """Return the text of a vertex's filter."""
-        found = self.filter_id(vertex)
-        return None if found is None else found[0].filter(found[1])
+        own = self.filter_id(vertex)
+        return None if own is None else own[0].filter(own[1])
 
     def explain_filter(self, event: Event, vertex: int) -> Verdict:
         """Say why the filter of a vertex holds or not; the graph leads there, and not an index."""
-        found = self.filter_id(vertex)
-        assert found is not None, "only vertices with a filter have something to explain"
-        return alone(found[0].explain(event, found[1]))
+        own = self.filter_id(vertex)
+        assert own is not None, "only vertices with a filter have something to explain"
+        return alone(own[0].explain(event, own[1]))
 
     # Answers
 
-    def scratch(self) -> walking.Scratch:
+    def scratch(self) -> walking.WalkBuffers:
         """Return this thread's scratch space."""
         return self.base.scratch(self.words)
 
-    def _prepare(self, event: Event) -> tuple[Planes, Encoded | None, Cells, Words]:
+    def question(self, planes: Planes, cells: Cells, given: Words, wanted: Words) -> walking.Question:
+        """Return what a walk is told."""
+        return walking.Question(self.arrays, self.overlay, planes, cells, given, wanted)
+
+    def _prepare(self, event: Event, wanted: Words | None) -> tuple[walking.Question, Encoded | None]:
         """Encode an event, and match what cannot be matched when it is reached."""
         filter_planes = self.base.filter_planes
+        wanted = self._everyone if wanted is None else wanted
         if filter_planes is None:
-            return no_planes(), None, NO_CELLS, self.given(event, complete=True)
-        encoded = filter_planes.encode([event])
-        return filter_planes.planes, encoded, encoded.cells, self.given(event, complete=False)
+            return self.question(no_planes(), NO_CELLS, self.given(event, complete=True), wanted), None
+        encoded, given = filter_planes.encode([event]), self.given(event, complete=False)
+        return self.question(filter_planes.planes, encoded.cells, given, wanted), encoded
 
-    def _answer(self, encoded: Encoded | None, e: int, scratch: walking.Scratch) -> None:
+    def _answer(self, encoded: Encoded | None, e: int, scratch: walking.WalkBuffers) -> None:
         """Ask the content room about the positions that a walk could not decide."""
         assert self.base.filter_planes is not None
         assert encoded is not None
@@ -296,28 +301,24 @@ class View:
 
     def walk(self, event: Event, wanted: Words | None = None) -> NDArray[np.int64]:
         """Find the vertices that are reached, in rising order; `wanted` by word are those to be told."""
-        planes, encoded, cells, given = self._prepare(event)
+        q, encoded = self._prepare(event, wanted)
         scratch, source = self.scratch(), self.source(event)
-        wanted = self._everyone if wanted is None else wanted
         nothing = np.zeros(0, np.int64)
-        args = (self.arrays, self.overlay, planes, cells, 0)
-        while walking.walk(*args, source, given, wanted, scratch, nothing, 0) == walking.ASKING:
+        while walking.walk(*q, 0, source, scratch, nothing, 0) == walking.ASKING:
             self._answer(encoded, 0, scratch)
             source = -1
         out = np.empty(64 * self.words + 64, np.int64)
-        return out[: walking.collect(scratch, wanted, out)] + self.arrays.roots
+        return out[: walking.collect(scratch, q.wanted, out)] + self.arrays.roots
 
     def walk_slowly(self, event: Event, wanted: Words | None = None) -> Iterator[int]:
         """Find the same vertices one after the other, in the order in which they are reached."""
-        planes, encoded, cells, given = self._prepare(event)
+        q, encoded = self._prepare(event, wanted)
         # Scratch of its own: the caller may begin another walk before this one ends.
-        scratch = walking.scratch(self.words, len(planes.axis_line))
-        wanted = self._everyone if wanted is None else wanted
+        scratch = walking.scratch(self.words, len(q.planes.axis_line))
         source, bite = self.source(event), FIRST_BITE
         while True:
             out = np.empty(bite + 64, np.int64)
-            args = (self.arrays, self.overlay, planes, cells, 0)
-            why = walking.walk(*args, source, given, wanted, scratch, out, bite)
+            why = walking.walk(*q, 0, source, scratch, out, bite)
             source, bite = -1, min(4 * bite, LARGEST_BITE)
             for position in out[: scratch.counts[walking.FOUND]].tolist():
                 yield position + self.arrays.roots
@@ -325,22 +326,6 @@ class View:
                 self._answer(encoded, 0, scratch)
             elif why == walking.DONE:
                 return
-
-    def evaluate(self, event: Event, evaluator: str) -> NDArray[np.int64]:
-        """Find the same vertices by one of the paper's evaluators, in the order in which it finds them."""
-        filter_planes = self.base.filter_planes
-        if filter_planes is None or not filter_planes.planes.exact:
-            planes, cells, given = no_planes(), NO_CELLS, self.given(event, complete=True)
-        else:
-            planes, _, cells, given = self._prepare(event)
-        source = np.array([self.source(event)], np.int32)
-        room = kernels.sets(self.words, int(self.overlay.component.max(initial=0)) + 1, len(planes.axis_line))
-        out, counts = np.empty(64 * self.words + 1, np.int64), np.zeros(1, np.int64)
-        which = kernels.NUMBERS[self.fitting(evaluator)]
-        kernels.evaluate(
-            which, self.arrays, self.overlay, planes, cells, given, source, room, out, len(out), counts
-        )
-        return out[: counts[0]] + self.arrays.roots
 
     def fitting(self, evaluator: str) -> str:
         """Return the evaluator itself, or what must stand in for it until the next compaction."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
+    from headgate.graph.walk.hits import Hits
     from headgate.graph.walk.leading import ParentLists
     from headgate.graph.walk.walking import Overlay
 
@@ -33,7 +34,7 @@ DONE, ASKING = range(2)
 """How a search ended: all is found; filters must be asked."""
 
 QUEUED, FOUND, ASKED, VISITED, EPOCH, AT, SOURCE, EVENT, SIFTED, LED = range(10)
-"""Places of `Scratch.counts`; VISITED counts the vertices whose children were looked at.
+"""Places of `SearchBuffers.counts`; VISITED counts the vertices whose children were looked at.
 
 EVENT is the row of the encoded events that is searched for; SIFTED is 1 if it is known which filters hold:
 then whoever does not hold is not looked at. LED is 1 if it is marked who leads to somebody that is served:
@@ -63,7 +64,7 @@ class Ranks(NamedTuple):
     order: NDArray[np.float64]
 
 
-class Scratch(NamedTuple):
+class SearchBuffers(NamedTuple):
     """What one search at a time needs; values count if the stamp is that of the search.
 
     by position       stamp, cost, promise (negative), parent (a position, or START), taken or not; `queue` is
@@ -93,10 +94,29 @@ class Scratch(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def room(words: int, subscriptions: int, axes: int) -> Scratch:
+class Search(NamedTuple):
+    """What is searched: a graph, which of its filters hold, and what the best k of those reached go by.
+
+    `given` are positions that hold whatever the planes say of them for an event.
+    """
+
+    graph: GraphArrays
+    overlay: Overlay
+    planes: Planes
+    cells: Cells
+    given: NDArray[np.uint64]
+    ranks: Ranks
+    above: ParentLists
+    k: int
+    times: bool
+    decay: float
+    hops: bool
+
+
+def room(words: int, subscriptions: int, axes: int) -> SearchBuffers:
     """Make room for searches over so many words of positions."""
     int32, float64, size = np.dtype(np.int32), np.dtype(np.float64), 64 * words
-    return Scratch(
+    return SearchBuffers(
         stamp=np.zeros(size, int32),
         cost=np.zeros(size, float64),
         promise=np.zeros(size, float64),
@@ -134,7 +154,7 @@ def worth(score: float, cost: float, times: bool, decay: float) -> float:
 
 
 @bare_inner
-def _begin(planes: Planes, cells: Cells, s: Scratch, source: int) -> None:
+def _begin(q: Search, s: SearchBuffers, source: int) -> None:
     """Forget the search before."""
     counts = s.counts
     if counts[EPOCH] == 2**31 - 1:
@@ -152,35 +172,34 @@ def _begin(planes: Planes, cells: Cells, s: Scratch, source: int) -> None:
     counts[EPOCH] += 1
     counts[SOURCE], counts[AT] = source, START
     s.limit[0] = -np.inf
-    find_rows(planes, cells, counts[EVENT], s.rows)
+    find_rows(q.planes, q.cells, counts[EVENT], s.rows)
 
 
 @bare
-def _match_word(
-    o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64], s: Scratch, w: int
-) -> None:
+def _match_word(q: Search, s: SearchBuffers, w: int) -> None:
     """Note what the planes say of a word that is looked at for the first time."""
     s.known[w] = s.counts[EPOCH]
-    free = o.open[w] | given[w]
+    free = q.overlay.open[w] | q.given[w]
     sure, maybe = np.uint64(0), np.uint64(0)
-    if w < planes.present.shape[1]:
-        sure, maybe = plane_word(planes, cells, s.counts[EVENT], s.rows, w, ~free & ~o.dirty[w])
+    if w < q.planes.present.shape[1]:
+        asked = ~free & ~q.overlay.dirty[w]
+        sure, maybe = plane_word(q.planes, q.cells, s.counts[EVENT], s.rows, w, asked)
     s.sure[w] = sure | free
     s.maybe[w] = maybe
 
 
 @bare_inner
-def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64], s: Scratch, p: int) -> bool:
+def _passes(q: Search, s: SearchBuffers, p: int) -> bool:
     """Tell whether a position is valid; one that must be asked is noted, and is not until it is answered."""
     w, bit = p >> 6, np.uint64(1) << np.uint64(p & 63)
     if s.known[w] != s.counts[EPOCH]:
-        _match_word(o, planes, cells, given, s, w)
+        _match_word(q, s, w)
     if s.sure[w] & bit:
         return True
     if s.maybe[w] & bit == 0:
         return False
     s.maybe[w] &= ~bit
-    verdict = decide(planes, cells, s.counts[EVENT], p)
+    verdict = decide(q.planes, q.cells, s.counts[EVENT], p)
     if verdict == YES:
         s.sure[w] |= bit
     elif verdict == ASK:
@@ -190,31 +209,31 @@ def _passes(o: Overlay, planes: Planes, cells: Cells, given: NDArray[np.uint64],
 
 
 @bare_inner
-def _sieve(o: Overlay, up: ParentLists, given: NDArray[np.uint64], s: Scratch, w: int) -> np.uint64:
+def _sieve(q: Search, s: SearchBuffers, w: int) -> np.uint64:
     """Return whom of a word to look at."""
-    holding: np.uint64 = o.open[w] | given[w]
+    holding: np.uint64 = q.overlay.open[w] | q.given[w]
     if s.counts[LED] == 1:
-        holding &= s.leads[w] | up.always[w]
+        holding &= s.leads[w] | q.above.always[w]
     return holding
 
 
 @bare
-def _offer(r: Ranks, s: Scratch, subscription: int, value: float, p: int, k: int) -> None:
+def _offer(r: Ranks, s: SearchBuffers, subscription: int, value: float, p: int, k: int) -> None:
     """Let a subscription be among the best, or better than it was."""
-    top, top_where, values, found = s.top, s.top_where, s.value, s.counts[FOUND]
+    top, top_where, values, size = s.top, s.top_where, s.value, s.counts[FOUND]
     if top_where[subscription] >= 0:
         old = s.server[subscription]
         if value > values[subscription]:
             values[subscription] = value
             s.server[subscription] = p
-            sink(top, top_where, values, r.order, found, top_where[subscription], subscription)
+            sink(top, top_where, values, r.order, size, top_where[subscription], subscription)
         elif value == values[subscription] and before(s.cost, s.cost, p, old):
             s.server[subscription] = p
-    elif found < k:
+    elif size < k:
         values[subscription] = value
         s.server[subscription] = p
         s.counts[FOUND] += 1
-        rise(top, top_where, values, r.order, found, subscription)
+        rise(top, top_where, values, r.order, size, subscription)
     else:
         values[subscription] = value
         worst = top[0]
@@ -222,29 +241,16 @@ def _offer(r: Ranks, s: Scratch, subscription: int, value: float, p: int, k: int
             return
         s.server[subscription] = p
         top_where[worst] = -1
-        sink(top, top_where, values, r.order, found, 0, subscription)
+        sink(top, top_where, values, r.order, size, 0, subscription)
     if s.counts[FOUND] == k:
         worst_value = values[top[0]]
         s.limit[0] = worst_value - _SLACK * abs(worst_value)
 
 
 @bare
-def search(
-    g: GraphArrays,
-    o: Overlay,
-    planes: Planes,
-    cells: Cells,
-    given: NDArray[np.uint64],
-    r: Ranks,
-    up: ParentLists,
-    s: Scratch,
-    source: int,
-    k: int,
-    times: bool,
-    decay: float,
-    hops: bool,
-) -> int:
+def search(q: Search, s: SearchBuffers, source: int) -> int:
     """Search from a source, or on if it is -1, for the best k; ASKING: answer what was asked, and go on."""
+    g, o, r, times, decay = q.graph, q.overlay, q.ranks, q.times, q.decay
     roots, changed = g.marks[0], len(o.swap) > 0
     child_start, child, child_cost = g.child_start, g.child, g.child_cost
     swap, swap_start, swap_child, swap_cost = o.swap, o.start, o.child, r.swap_cost
@@ -254,7 +260,7 @@ def search(
     row_start, row_word, row_bits = g.row_start, g.row_word, g.row_bits
     sifted = counts[SIFTED] == 1
     if source >= 0:
-        _begin(planes, cells, s, source)
+        _begin(q, s, source)
     # Whoever was asked about is answered now: the vertex that led there is gone through again.
     counts[ASKED] = 0
     epoch, at = counts[EPOCH], counts[AT]
@@ -274,7 +280,7 @@ def search(
                 until += ones(row_bits[row])
                 w = row_word[row]
                 row += 1
-                if row_bits[row - 1] & _sieve(o, up, given, s, w) == 0:
+                if row_bits[row - 1] & _sieve(q, s, w) == 0:
                     after = until
                     continue
             i = after
@@ -282,12 +288,12 @@ def search(
             c = swap_child[i] if swapped else child[i]
             if sifted:
                 w = (c - roots) >> 6
-                if _sieve(o, up, given, s, w) >> np.uint64((c - roots) & 63) & np.uint64(1) == 0:
+                if _sieve(q, s, w) >> np.uint64((c - roots) & 63) & np.uint64(1) == 0:
                     continue
             if best[c] == -np.inf or best[c] < limit[0]:
                 continue
             p = c - roots
-            if hops:
+            if q.hops:
                 # One edge leads to each node, whole or in halves.
                 reached = so_far + (1.0 if stands_for[c] == NODE else 0.0)
             else:
@@ -297,14 +303,14 @@ def search(
                     parent[p] = at
                 continue
             hope = worth(best[c], reached, times, decay)
-            if hope < limit[0] or not _passes(o, planes, cells, given, s, p):
+            if hope < limit[0] or not _passes(q, s, p):
                 continue
             stamp[p] = epoch
             cost[p] = reached
             parent[p] = at
             taken[p] = 0
             if r.serves[c] >= 0:
-                _offer(r, s, r.serves[c], worth(r.score[c], reached, times, decay), p, k)
+                _offer(r, s, r.serves[c], worth(r.score[c], reached, times, decay), p, q.k)
             if changed and swap[c] >= 0:
                 leads = swap_start[swap[c] + 1] > swap_start[swap[c]]
             else:
@@ -330,7 +336,7 @@ def search(
 
 
 @bare
-def answer(s: Scratch, holds: NDArray[np.bool_]) -> None:
+def answer(s: SearchBuffers, holds: NDArray[np.bool_]) -> None:
     """Take in what the content room said of the positions asked."""
     for i in range(s.counts[ASKED]):
         if holds[i]:
@@ -340,23 +346,12 @@ def answer(s: Scratch, holds: NDArray[np.bool_]) -> None:
 
 @bare
 def search_events(
-    g: GraphArrays,
-    o: Overlay,
-    planes: Planes,
-    cells: Cells,
-    given: NDArray[np.uint64],
-    r: Ranks,
-    up: ParentLists,
-    s: Scratch,
-    hit_start: NDArray[np.int64],
-    hit: NDArray[np.int64],
+    q: Search,
+    s: SearchBuffers,
+    hits: Hits,
     sources: NDArray[np.int32],
     done: int,
     resume: bool,
-    k: int,
-    times: bool,
-    decay: float,
-    hops: bool,
     out_subscription: NDArray[np.int32],
     out_value: NDArray[np.float64],
     counts: NDArray[np.int64],
@@ -366,10 +361,11 @@ def search_events(
     It ends at the last, or at one whose filters must be asked: answered, that search goes on with `resume`.
     Event e has its answers in the `counts[e]` places of `out` from e * k on, in no order.
 
-    Where it is known which filters hold, they are `hit`, and the planes say nothing; else both are empty.
-    `given` is empty before and after.
+    Where it is known which filters hold, they are `hits`, and the planes say nothing; else both are empty.
+    `given` is empty before and after then.
     """
-    known, marks = len(hit_start) > 0, len(up.start) > 0
+    hit_start, hit, given = hits.start, hits.position, q.given
+    known, marks = len(hit_start) > 0, len(q.above.start) > 0
     s.counts[LED] = led = 0
     for e in range(done, len(sources)):
         s.counts[EVENT], s.counts[SIFTED] = (0, 1) if known else (e, 0)
@@ -378,20 +374,20 @@ def search_events(
             for i in range(hit_start[e], hit_start[e + 1]):
                 given[hit[i] >> 6] |= np.uint64(1) << np.uint64(hit[i] & 63)
             if marks:
-                hits = hit[hit_start[e] : hit_start[e + 1]]
+                own = hit[hit_start[e] : hit_start[e + 1]]
                 # Nothing is asked where it is known what holds: there is room for marks.
-                led = mark(up, o.open, given, g.serving, hits, s.leads, s.asked)
+                led = mark(q.above, q.overlay.open, given, q.graph.serving, own, s.leads, s.asked)
                 s.counts[LED] = int(led >= 0)
-        if search(g, o, planes, cells, given, r, up, s, source, k, times, decay, hops) == ASKING:
+        if search(q, s, source) == ASKING:
             return e
         if known:
             for i in range(hit_start[e], hit_start[e + 1]):
                 given[hit[i] >> 6] = 0
             if marks:
                 unmark(s.leads, s.asked, led)
-        found = s.counts[FOUND]
-        counts[e] = found
-        for i in range(found):
-            out_subscription[e * k + i] = s.top[i]
-            out_value[e * k + i] = s.value[s.top[i]]
+        size = s.counts[FOUND]
+        counts[e] = size
+        for i in range(size):
+            out_subscription[e * q.k + i] = s.top[i]
+            out_value[e * q.k + i] = s.value[s.top[i]]
     return len(sources)

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from headgate.errors import GraphError
+from headgate.graph.arrays import flags_of
 from headgate.graph.base import NO_CELLS, no_planes
 from headgate.graph.changes.rows import owners
 from headgate.graph.model import NODE, SUBSCRIPTION
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
+    from headgate.core.planes import Cells, Planes
     from headgate.graph.changes.view import View
     from headgate.graph.walk.leading import ParentLists
 
@@ -53,22 +55,22 @@ def top(
 ) -> list[RankedMatch]:
     """List the best k, the highest value first, equal ones by id."""
     check_wanted(k)
-    found, ranking = search(view, event, k, PathCost.of(by, decay, hops=hops)), ranking_of(view)
+    room, ranking = search(view, event, k, PathCost.of(by, decay, hops=hops)), ranking_of(view)
     ranks = ranking.ranks
-    subscriptions = found.top[: found.counts[kernels.FOUND]]
-    values = found.value[subscriptions]
+    subscriptions = room.top[: room.counts[kernels.FOUND]]
+    values = room.value[subscriptions]
     subscriptions = subscriptions[np.lexsort((-ranks.order[subscriptions], -values))]
     names: dict[int, str] = {}
     return [
         RankedMatch(
             view.subscription_id(subscription),
-            float(found.value[subscription]),
+            float(room.value[subscription]),
             float(ranks.score[server + view.arrays.roots]),
-            float(found.cost[server]),
-            _path(view, event, found.parent, server, names),
+            float(room.cost[server]),
+            _path(view, event, room.parent, server, names),
         )
         for subscription, server in zip(
-            subscriptions.tolist(), found.server[subscriptions].tolist(), strict=True
+            subscriptions.tolist(), room.server[subscriptions].tolist(), strict=True
         )
     ]
 
@@ -79,7 +81,7 @@ def check_wanted(k: int) -> None:
         raise GraphError(f"k is {k!r}: give the number of subscriptions wanted, 1 or more")
 
 
-def search(view: View, event: Event, k: int, path: PathCost) -> kernels.Scratch:
+def search(view: View, event: Event, k: int, path: PathCost) -> kernels.SearchBuffers:
     """Search for the best k; the answer is in this thread's scratch space until its next search."""
     source, filter_planes, ranking = view.source(event), view.base.filter_planes, ranking_of(view)
     planes, cells, encoded = no_planes(), NO_CELLS, None
@@ -90,14 +92,29 @@ def search(view: View, event: Event, k: int, path: PathCost) -> kernels.Scratch:
     room = ranking.room(len(planes.axis_line))
     room.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
     k = min(k, len(ranking.ranks.order))
-    args = (view.arrays, view.overlay, planes, cells, given, ranking.ranks, NO_PARENTS, room)
-    while k and kernels.search(*args, source, k, path.by == TIMES, path.decay, path.hops) == kernels.ASKING:
+    q = search_of(view, planes, cells, given, NO_PARENTS, k, path)
+    while k and kernels.search(q, room, source) == kernels.ASKING:
         assert filter_planes is not None
         assert encoded is not None
         asked = room.asked[: room.counts[kernels.ASKED]]
         kernels.answer(room, filter_planes.holds(encoded, 0, asked))
         source = -1
     return room
+
+
+def search_of(
+    view: View,
+    planes: Planes,
+    cells: Cells,
+    given: NDArray[np.uint64],
+    up: ParentLists,
+    k: int,
+    path: PathCost,
+) -> kernels.Search:
+    """Return what the loops are told of a search."""
+    ranks = ranking_of(view).ranks
+    settings = k, path.by == TIMES, path.decay, path.hops
+    return kernels.Search(view.arrays, view.overlay, planes, cells, given, ranks, up, *settings)
 
 
 class Ranking:
@@ -115,12 +132,12 @@ class Ranking:
         view = self._view()
         return NO_PARENTS if view is None or view.later is not None else above(view.arrays)
 
-    def room(self, axes: int) -> kernels.Scratch:
+    def room(self, axes: int) -> kernels.SearchBuffers:
         """Return this thread's scratch space."""
-        found: kernels.Scratch | None = getattr(self._local, "room", None)
-        if found is None:
-            found = self._local.room = kernels.room(self._words, len(self.ranks.order), axes)
-        return found
+        own: kernels.SearchBuffers | None = getattr(self._local, "room", None)
+        if own is None:
+            own = self._local.room = kernels.room(self._words, len(self.ranks.order), axes)
+        return own
 
 
 _rankings: WeakKeyDictionary[View, Ranking] = WeakKeyDictionary()
@@ -130,9 +147,9 @@ _sharing = threading.Lock()
 def ranking_of(view: View) -> Ranking:
     """Return what is known of a view; made when first asked for, because most views are never ranked."""
     with _sharing:
-        found = _rankings.get(view)
-    if found is not None:
-        return found
+        known = _rankings.get(view)
+    if known is not None:
+        return known
     made = Ranking(view)
     with _sharing:
         return _rankings.setdefault(view, made)
@@ -153,8 +170,7 @@ def _ranks(view: View) -> kernels.Ranks:
         )
     order = order_by_id(view)
     serves = np.concatenate([arrays.serves, later.serves])
-    flags = np.unpackbits(view.serving.view(np.uint8), bitorder="little")
-    serves[arrays.roots :][flags[: view.vertices - arrays.roots] == 0] = -1
+    serves[arrays.roots :][~flags_of(view.serving, view.vertices - arrays.roots)] = -1
     serves[later.mute] = -1
     moved = [vertex for vertex in map(view.base.find, later.moved) if 0 <= vertex < arrays.roots]
     serves[moved] = -1
@@ -218,16 +234,16 @@ def _path(
     view: View, event: Event, parent: NDArray[np.int32], server: int, names: dict[int, str]
 ) -> tuple[str, ...]:
     """Name the vertices from the source to a position; a subscription that hangs is not one of them."""
-    found: list[str] = []
+    reversed_: list[str] = []
     at = server
     if view.stands_for(at + view.arrays.roots)[0] == SUBSCRIPTION:
         at = int(parent[at])
     while at != kernels.START:
         if at not in names:
             names[at] = view.name(at + view.arrays.roots)
-        found.append(names[at])
+        reversed_.append(names[at])
         at = int(parent[at])
-    return (str(event.source), *reversed(found))
+    return (str(event.source), *reversed(reversed_))
 
 
 def hanging(view: View, event: Event) -> NDArray[np.int64]:
@@ -243,21 +259,21 @@ def hanging(view: View, event: Event) -> NDArray[np.int64]:
     behind = np.cumsum(count) - count
     child = arrays.child[np.arange(count.sum()) + np.repeat(begin - behind, count)]
     hung = arrays.serves[child[arrays.stands_for[child] == SUBSCRIPTION]]
-    found = np.zeros(view.subscriptions, np.bool_)
-    found[own[own >= 0]] = True
-    found[hung[hung >= 0]] = True
-    return np.flatnonzero(found)
+    come_to = np.zeros(view.subscriptions, np.bool_)
+    come_to[own[own >= 0]] = True
+    come_to[hung[hung >= 0]] = True
+    return np.flatnonzero(come_to)
 
 
 def _one_by_one(view: View, reached: NDArray[np.int64], source: int) -> NDArray[np.int64]:
     """Do the same in a graph that was changed."""
     nodes = [vertex for vertex in reached.tolist() if view.stands_for(vertex)[0] == NODE]
-    found = {view.serves(vertex) for vertex in nodes}
+    places = {view.serves(vertex) for vertex in nodes}
     for vertex in (*nodes, source):
         for child in view.children(vertex):
             if view.stands_for(child)[0] == SUBSCRIPTION:
-                found.add(view.serves(child))
-    return np.array(sorted(found - {-1}), np.int64)
+                places.add(view.serves(child))
+    return np.array(sorted(places - {-1}), np.int64)
 
 
 def served(view: View) -> NDArray[np.int64]:
@@ -266,23 +282,23 @@ def served(view: View) -> NDArray[np.int64]:
     return np.unique(serves[serves >= 0]).astype(np.int64)
 
 
-def servers(view: View, place: int) -> list[int]:
+def servers(view: View, subscription: int) -> list[int]:
     """List the vertices that serve a subscription."""
-    found: list[int] = np.flatnonzero(ranking_of(view).ranks.serves == place).tolist()
-    return found
+    vertices: list[int] = np.flatnonzero(ranking_of(view).ranks.serves == subscription).tolist()
+    return vertices
 
 
 def find(view: View, subscription: Id) -> int:
     """Find the place of a subscription, -1 for none; it need not be served any more."""
     ids = view.base.names.subscription_ids
-    place = ids.find(subscription)
-    if place < 0 and view.later is not None and subscription in view.later.subscription_ids:
+    number = ids.find(subscription)
+    if number < 0 and view.later is not None and subscription in view.later.subscription_ids:
         return len(ids) + view.later.subscription_ids.index(subscription)
-    return place
+    return number
 
 
 def score(view: View, subscription: Id) -> float | None:
     """Return the score of a subscription that is served anywhere."""
-    place = find(view, subscription)
-    found = servers(view, place) if place >= 0 else []
-    return float(ranking_of(view).ranks.score[found[0]]) if found else None
+    number = find(view, subscription)
+    vertices = servers(view, number) if number >= 0 else []
+    return float(ranking_of(view).ranks.score[vertices[0]]) if vertices else None

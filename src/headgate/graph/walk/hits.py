@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.omission import Omission, RenamedOmissions, renaming
+from headgate.graph.arrays import has_bits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Found = TypeVar("Found")
+    Match = TypeVar("Match")
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -45,7 +46,7 @@ class StrategyChooser:
         self.best = BY_GRAPH
         self._left = 0
 
-    def run(self, count: int, work: Callable[[int, int, int], Iterable[Found]]) -> Iterator[Found]:
+    def run(self, count: int, work: Callable[[int, int, int], Iterable[Match]]) -> Iterator[Match]:
         """Do `work(way, begin, end)` for all of `count` events, in order, by the quicker way."""
         begin = 0
         if self._left <= 0 and count >= 2 * (TRIAL + 1):
@@ -54,9 +55,9 @@ class StrategyChooser:
                 # One event first, which pays for what is made once.
                 yield from work(way, begin, begin + 1)
                 begun = time.thread_time()
-                found = [*work(way, begin + 1, begin + 1 + TRIAL)]
+                trial = [*work(way, begin + 1, begin + 1 + TRIAL)]
                 seconds.append(time.thread_time() - begun)
-                yield from found
+                yield from trial
                 begin += 1 + TRIAL
             self.best = BY_GRAPH if seconds[BY_GRAPH] <= seconds[BY_FILTERS] else BY_FILTERS
             self._left = AGAIN
@@ -80,10 +81,10 @@ NO_HITS = Hits(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def find_hits(view: View, events: pa.RecordBatch | Sequence[Event]) -> Iterator[tuple[int, int, Hits]]:
     """Ask the filters of a view about events; some of them at a time, from one to another."""
-    for found in renaming(view.named, view.base.content.ask(events, _rows(events), PAIRS)):
-        begin, end, position = found.begin, found.end, found.numbers - view.arrays.roots
+    for matches in renaming(view.named, view.base.content.ask(events, _rows(events), PAIRS)):
+        begin, end, position = matches.begin, matches.end, matches.numbers - view.arrays.roots
         kept = position >= 0
-        row, position = found.rows[kept] - begin, position[kept]
+        row, position = matches.rows[kept] - begin, position[kept]
         if view.later is not None:
             with RenamedOmissions(partial(_from, begin)):
                 row, position = _with_later(view, events[begin:end], row, position)
@@ -94,9 +95,9 @@ def _rows(events: pa.RecordBatch | Sequence[Event]) -> pa.Array[Any]:
     return pa.array(np.arange(len(events)))
 
 
-def _from(begin: int, found: Omission) -> Omission:
+def _from(begin: int, omission: Omission) -> Omission:
     """Count the rows of events from the first of all."""
-    return found._replace(event=begin + int(found.event or 0))
+    return omission._replace(event=begin + int(omission.event or 0))
 
 
 def _with_later(
@@ -105,16 +106,16 @@ def _with_later(
     """Drop the filters that are gone, and ask those that came later."""
     later = view.later
     assert later is not None
-    dirty = view.overlay.dirty[position >> 6] >> (position & 63).astype(np.uint64) & np.uint64(1)
-    row, position = row[dirty == 0], position[dirty == 0]
+    kept = ~has_bits(view.overlay.dirty, position)
+    row, position = row[kept], position[kept]
     if later.filters is None:
         return row, position
-    found = [*renaming(partial(view.named, later=True), later.filters.ask(events, _rows(events), PAIRS))]
-    number = np.concatenate([np.zeros(0, np.int64), *(each.numbers for each in found)])
+    matches = [*renaming(partial(view.named, later=True), later.filters.ask(events, _rows(events), PAIRS))]
+    number = np.concatenate([np.zeros(0, np.int64), *(each.numbers for each in matches)])
     # Filters that came after this view was taken are not of it.
     known = number < len(later.filter_vertex)
     new = later.filter_vertex[number[known]] - view.arrays.roots
-    new_row = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in found)])[known][new >= 0]
+    new_row = np.concatenate([np.zeros(0, np.int64), *(each.rows for each in matches)])[known][new >= 0]
     row, position = np.concatenate([row, new_row]), np.concatenate([position, new[new >= 0]])
     order = np.argsort(row, kind="stable")
     return row[order], position[order]

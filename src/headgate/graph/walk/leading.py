@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
-from headgate.graph.arrays import bits_of
+from headgate.graph.arrays import bits_of, flags_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,8 +50,8 @@ def above(g: GraphArrays) -> ParentLists:
     np.cumsum(np.bincount(target, minlength=positions), out=start[1:])
     parent = source[kept][np.argsort(target, kind="stable")].astype(np.int32)
     marked = np.zeros(positions, np.bool_)
-    flags = np.unpackbits((g.open & g.serving).view(np.uint8), bitorder="little")[:positions]
-    _climb(start, parent, np.flatnonzero(flags), marked, np.zeros(positions, np.int64))
+    open_ends = np.flatnonzero(flags_of(g.open & g.serving, positions))
+    _climb(start, parent, open_ends, marked, np.zeros(positions, np.int64))
     return ParentLists(start, parent, bits_of(np.flatnonzero(marked), g.words))
 
 

@@ -70,8 +70,8 @@ class Totals(NamedTuple):
 def simulate(scene: Scene) -> Times:
     """Simulate a scene, and keep when each result was there: a number for each document and view."""
     there = np.full((len(scene.traffic.published), scene.layout.views), np.nan)
-    found = _run(scene, there)
-    return Times(found.computed, found.left, there)
+    sums = _run(scene, there)
+    return Times(sums.computed, sums.left, there)
 
 
 def totals(scene: Scene) -> Totals:
@@ -377,15 +377,11 @@ def _simulate(
                 out.document_count[about] += 1
                 out.document_sum[about] += latency
                 out.document_max[about] = max(out.document_max[about], latency)
-        if prices.keep_byte == 0.0:
-            for _ in range(results):
-                now += prices.keep
-        else:
-            for place in range(results):
-                view = given.fed[result_view[place]] if station == SOURCE else result_view[place]
-                now += prices.keep + prices.keep_byte * float(
-                    given.result_bytes[given.kind[result_document[place]], view]
-                )
+        for place in range(results):
+            view = given.fed[result_view[place]] if station == SOURCE else result_view[place]
+            now += prices.keep + prices.keep_byte * float(
+                given.result_bytes[given.kind[result_document[place]], view]
+            )
         for place in range(results):
             about, view = result_document[place], result_view[place]
             if station == SOURCE:

@@ -5,7 +5,6 @@ Tables that are not there, places that are taken; filters that do not parse, ran
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +17,10 @@ from headgate.core.values import fold
 from headgate.core.versions.stores import is_stored
 from headgate.errors import HeadgateError
 from headgate.jobs.choosing import has_any
-from headgate.pipeline.dry_run.samples import SampledTable, column_names, content_at_hand, first_rows
-from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.dry_run.samples import column_names, content_at_hand, first_rows
+from headgate.pipeline.file.model import PipelineError
 from headgate.pipeline.file.together import places, requests
-from headgate.pipeline.run.generating import workload_of
 from headgate.runtime.rows import RANKS, WEIGHTS
-from headgate.tables.contained import check_log
 from headgate.tables.lines import check_columns
 from headgate.tables.places import (
     check_input,
@@ -34,8 +31,9 @@ from headgate.tables.places import (
     local,
     table_files,
 )
-from headgate.tables.requests import check_events, read_taxonomy
+from headgate.tables.requests import check_events, check_log, read_taxonomy
 from headgate.tables.settings import Best
+from headgate.workloads.catalogue import workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -82,21 +80,21 @@ def _backtests(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
 
 
 def _shards(pipeline: Pipeline, content: str | None) -> Iterator[Problem]:
-    given = pipeline.compile
-    if given.shard_by != "access" or content is None:
+    compiled = pipeline.compile
+    if compiled.shard_by != "access" or content is None:
         return
     kind = kind_of(content)
-    if not kind.documents and given.shard_column is None and (given.shards or 1) != 1:
+    if not kind.documents and compiled.shard_column is None and (compiled.shards or 1) != 1:
         why = f"it is missing, and shards by access of {kind.title} go by an attribute"
         yield Problem("shards.column", why, "name one that many filters ask for")
-    if kind.documents and given.shard_column is not None:
+    if kind.documents and compiled.shard_column is not None:
         why = f"it is an attribute of records, and the filters look at {kind.title}"
         yield Problem("shards.column", why, "leave it out")
 
 
 def _ranks(pipeline: Pipeline) -> Iterator[Problem]:
     """Refuse to ask for the best where subscriptions have nothing to rank by."""
-    graph, said = pipeline.compile.nodes is not None, pipeline.compile.ranked
+    graph, ranked_said = pipeline.compile.nodes is not None, pipeline.compile.ranked
     for label, request in requests(pipeline):
         if not isinstance(request, Best) or request.top is None:
             continue
@@ -104,7 +102,7 @@ def _ranks(pipeline: Pipeline) -> Iterator[Problem]:
         names = (WEIGHTS,) if graph else RANKS
         if graph and request.mode != "relaxed":
             continue
-        ranked = _has(pipeline, names) if said is None else said
+        ranked = _has(pipeline, names) if ranked_said is None else ranked_said
         if ranked is False:
             missing = " or ".join(map(repr, names))
             why = f"the subscriptions have no column {missing}, and are not ranked"
@@ -114,14 +112,14 @@ def _ranks(pipeline: Pipeline) -> Iterator[Problem]:
 def _plan(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.plan is None:
         return
-    given = pipeline.compile
-    if given.nodes is not None:
+    compiled = pipeline.compile
+    if compiled.nodes is not None:
         # Who is fed by others gets what these get. Through a graph that is not all that their filters match.
         why = "it is made of subscriptions alone, and there is a graph, which keeps events from some of them"
         yield Problem("plan", why, "leave out one of them")
         return
     for name in ("coerce", "injective"):
-        if getattr(given, name):
+        if getattr(compiled, name):
             yield Problem(
                 "plan", f"it follows SPARQL, and subscriptions.{name} departs from it", "leave it out"
             )
@@ -140,11 +138,11 @@ def _has(pipeline: Pipeline, names: Collection[str]) -> bool | None:
         columns = column_names(path)
         if columns is not None:
             return not {*map(fold, columns)}.isdisjoint(names)
-        found = first_rows(path)
+        rows = first_rows(path)
     except (HeadgateError, OSError):
         # The table itself is told.
         return None
-    return True if has_any(SampledTable(path, found), tuple(names)) else False if found.counted else None
+    return True if has_any(rows, tuple(names)) else False if rows.counted else None
 
 
 _DIRECTORIES = {"compile.snapshot", "plan.output"}
@@ -154,43 +152,36 @@ _PAGES = {"page", "json", "file", "metrics", "report"}
 
 def check(pipeline: Pipeline, *, ours: Collection[str] = ()) -> None:
     """Refuse a pipeline with all that is wrong; `ours` are outputs that a run which was stopped has begun."""
-    found = [*_inputs(pipeline), *_outputs(pipeline, ours), *_streamed(pipeline), *impossible(pipeline)]
-    if found:
-        raise PipelineError(str(pipeline.file), found)
-
-
-@dataclass(frozen=True)
-class _Input:
-    where: str
-    path: str | None
-    columns: tuple[str, ...]
+    problems = [*_inputs(pipeline), *_outputs(pipeline, ours), *_streamed(pipeline), *impossible(pipeline)]
+    if problems:
+        raise PipelineError(str(pipeline.file), problems)
 
 
 def _inputs(pipeline: Pipeline) -> list[Problem]:
     problems: list[Problem] = []
-    given, plan = pipeline.compile, pipeline.plan
+    compiled, plan = pipeline.compile, pipeline.plan
     problems += _refused("subscriptions.dialect", partial(content_at_hand, pipeline))
-    problems += _refused("compile.changes", partial(check_log, given.changes))
-    tables = [
-        _Input("subscriptions.table", given.subscriptions, ("id", "filter")),
-        _Input("subscriptions.sample", given.sample, ("id",)),
-        _Input("graph.nodes", given.nodes, ("id",)),
-        _Input("graph.edges", given.edges, ("source", "target")),
-        _Input("plan.sites", plan.sites if plan else None, ("id",)),
-        _Input("plan.links", plan.links if plan else None, ("from", "to")),
-        *(_Input(f"what_if.{each.name}.changes", each.changes, ()) for each in pipeline.what_ifs),
+    problems += _refused("compile.changes", partial(check_log, compiled.changes))
+    tables: list[tuple[str, str | None, tuple[str, ...]]] = [
+        ("subscriptions.table", compiled.subscriptions, ("id", "filter")),
+        ("subscriptions.sample", compiled.sample, ("id",)),
+        ("graph.nodes", compiled.nodes, ("id",)),
+        ("graph.edges", compiled.edges, ("source", "target")),
+        ("plan.sites", plan.sites if plan else None, ("id",)),
+        ("plan.links", plan.links if plan else None, ("from", "to")),
+        *((f"what_if.{each.name}.changes", each.changes, ()) for each in pipeline.what_ifs),
     ]
     made = {pipeline.generated(name) for name in ("subscriptions", "nodes", "edges", "events")}
-    for table in tables:
-        if table.path is not None and table.path not in made:
-            problems += _refused(table.where, partial(_table, table.path, table.columns))
+    for where, path, columns in tables:
+        if path is not None and path not in made:
+            problems += _refused(where, partial(_table, path, columns))
     sample = plan.sample if plan and plan.sample != pipeline.events else None
     for where, path in (("events.table", pipeline.events), ("plan.sample", sample)):
         if path is not None and path not in made:
             problems += _refused(where, partial(_events, pipeline, path))
-    if given.schema:
-        problems += _refused("subscriptions.schema", lambda: read_schema(given.types or ""))
-    for file in given.taxonomy:
+    if compiled.schema:
+        problems += _refused("subscriptions.schema", lambda: read_schema(compiled.types or ""))
+    for file in compiled.taxonomy:
         if file != pipeline.generated("taxonomy"):
             problems += _refused("subscriptions.taxonomy", partial(read_taxonomy, [file]))
     return problems

@@ -11,13 +11,13 @@ from headgate.core.machine import memory
 from headgate.pipeline.dry_run.check import check
 from headgate.pipeline.dry_run.estimate import Sizes, estimate
 from headgate.pipeline.run.plan import COMPILE, GENERATE, MATCH, steps_of, until
-from headgate.pipeline.run.state import State
+from headgate.pipeline.run.state import RunState
 from headgate.pipeline.run.work import wanted
 from headgate.report.words import shorten
 from headgate.runtime.progress import step as shown
 
 if TYPE_CHECKING:
-    from headgate.pipeline.dry_run.checked_rows import CheckedRows
+    from headgate.pipeline.dry_run.samples import CheckedRows
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.plan import Step
 
@@ -49,10 +49,10 @@ class DryRun:
             "directory": str(self.pipeline.directory),
             "tables": {
                 name: {
-                    "path": judged.path,
-                    "rows": judged.rows.total,
-                    "counted": judged.rows.counted,
-                    "bytes": judged.rows.bytes,
+                    "path": judged.table.name,
+                    "rows": judged.table.total,
+                    "counted": judged.table.counted,
+                    "bytes": judged.table.size,
                     "looked_at": judged.looked_at,
                     "refused": len(judged.reasons),
                     "reasons": judged.reasons[:_EXAMPLES],
@@ -97,13 +97,13 @@ class DryRun:
     def _size(self, step: Step, role: str) -> str:
         sizes = self.sizes
         if step.kind == GENERATE and (judged := sizes.tables.get(role)) is not None:
-            return f", {judged.rows.total:,} rows, about {in_bytes(judged.rows.bytes)}"
+            return f", {judged.table.total:,} rows, about {in_bytes(judged.table.size)}"
         if step.kind == COMPILE and role == "snapshot" and sizes.snapshot is not None:
             return f", about {in_bytes(sizes.snapshot)}"
         if step.kind == MATCH and role == "output" and sizes.outputs is not None:
-            found = sizes.outputs[step.of]
-            word = "at most" if found.at_most else "about"
-            return f", {word} {rounded(found.matches):,} matches, {in_bytes(found.bytes)}"
+            output = sizes.outputs[step.of]
+            word = "at most" if output.at_most else "about"
+            return f", {word} {rounded(output.matches):,} matches, {in_bytes(output.bytes)}"
         return ""
 
     def _ending(self) -> list[str]:
@@ -118,8 +118,8 @@ class DryRun:
         if sizes.note:
             lines.append(f"no sizes: {sizes.note}")
         if self.pipeline.stream is not None:
-            place = without_secrets(self.pipeline.stream.events)
-            lines.append(f"then a stream, of events that arrive at {place}")
+            address = without_secrets(self.pipeline.stream.events)
+            lines.append(f"then a stream, of events that arrive at {address}")
         busy = sum(each.why is not None for each in self.steps)
         lines.append(f"{busy} of {len(self.steps)} steps would be done; nothing was written")
         return lines
@@ -131,7 +131,7 @@ def rehearse(
     """Check a pipeline, and say what a run would do; refuses it with all that is wrong."""
     steps = until(steps_of(pipeline), last)
     fresh = fresh or not pipeline.directory.is_dir()
-    state = State(pipeline.directory) if fresh else State.open(pipeline.directory)
+    state = RunState(pipeline.directory) if fresh else RunState.open(pipeline.directory)
     check(pipeline, ours=[str(pipeline.directory / name) for name in state.begun])
     with shown("reading the first rows", quiet=quiet):
         sizes = estimate(pipeline, _wanted(pipeline))
@@ -143,40 +143,40 @@ def _wanted(pipeline: Pipeline) -> FilterSettings:
     made = pipeline.generated("taxonomy")
     if made is None or pipeline.compile.taxonomy != (made,) or pipeline.generate is None:
         return wanted(pipeline)
-    from headgate.pipeline.run.generating import workload_of
     from headgate.rdf.events.reading import Reader
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.workloads.catalogue import workload_of
 
     text = workload_of(pipeline.generate).taxonomy or ""
     graph = Reader(isolated=False).read(text.encode(), "application/n-triples")
     return FilterSettings(pipeline.dialect, taxonomy=Taxonomy.of(graph.statements()))
 
 
-def _planned(steps: list[Step], state: State) -> list[PlannedStep]:
+def _planned(steps: list[Step], state: RunState) -> list[PlannedStep]:
     """Find out which steps would be done: one whose inputs will be written anew is, too."""
-    found: list[PlannedStep] = []
+    planned: list[PlannedStep] = []
     written: dict[str, str] = {}
     for step in steps:
         renewed = next((written[path] for path in step.inputs.values() if path in written), None)
-        again = next((each.step.name for each in found if each.why and each.step.name in step.needs), None)
+        again = next((each.step.name for each in planned if each.why and each.step.name in step.needs), None)
         why = state.why_not_done(step)
         if why is None and (renewed or again):
             why = f"{renewed or again} is done before it"
-        found.append(PlannedStep(step, why))
+        planned.append(PlannedStep(step, why))
         if why is not None:
             written |= dict.fromkeys(step.outputs.values(), step.name)
-    return found
+    return planned
 
 
 def _table(name: str, judged: CheckedRows | None) -> list[str]:
     if judged is None:
         return [f"{name}: on another file system, which is not checked"]
-    rows = judged.rows
+    rows = judged.table
     count = f"{rows.total:,} rows" if rows.counted else f"about {rounded(rows.total):,} rows"
-    about = "about " if judged.generated else ""
-    made = "to be generated" if judged.generated else judged.path
+    about = "about " if rows.generated else ""
+    made = "to be generated" if rows.generated else judged.table.name
     lines = [
-        f"{name}: {count}, {about}{in_bytes(rows.bytes)}, {made}; of the first {judged.looked_at:,} "
+        f"{name}: {count}, {about}{in_bytes(rows.size)}, {made}; of the first {judged.looked_at:,} "
         + (f"{len(judged.reasons):,} would be refused" if judged.reasons else "none would be refused")
     ]
     return lines + [f"     {shorten(reason, 100)}" for reason in judged.reasons[:_EXAMPLES]]

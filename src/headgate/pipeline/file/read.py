@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from headgate.core.settings import Kind, Problem, nearest, read_values, settings_of
+from headgate.core.settings import Problem, SettingKind, nearest, read_values, settings_of
 from headgate.core.subscription import SQL
 from headgate.pipeline.file import settings as given
-from headgate.pipeline.file.model import DOCUMENTS, Pipeline, generated
-from headgate.pipeline.file.problems import PipelineError
+from headgate.pipeline.file.model import DOCUMENTS, Pipeline, PipelineError, generated
 from headgate.pipeline.file.settings import SETTINGS, TABLES
 from headgate.pipeline.file.together import together
 from headgate.plan.settings import Plan
@@ -107,8 +106,8 @@ class _Reader:
             if name not in TABLES:
                 self.refuse(name, "there is no such table", nearest(name, TABLES))
         stem = self.file.stem
-        said = {"name": stem, "directory": stem, **self._table("pipeline", raw.get("pipeline"))}
-        about = given.About(**self._values("pipeline", said, self.file.parent))
+        about_values = {"name": stem, "directory": stem, **self._table("pipeline", raw.get("pipeline"))}
+        about = given.About(**self._values("pipeline", about_values, self.file.parent))
         if "://" in about.directory:
             right = "name a folder; outputs may be elsewhere, each by a URI of its own"
             self.refuse("pipeline.directory", f"{about.directory} is not on this machine", right)
@@ -142,7 +141,7 @@ class _Reader:
         if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
             self.refuse(table, f"it is {_kind(raw)}", f"write a table, [[{table}]]")
             return []
-        found = []
+        tables = []
         default = SETTINGS[f"{table}.name"].default
         for number, each in enumerate(entries, 1):
             label = f"{table}[{number}]" if len(entries) > 1 else table
@@ -153,11 +152,11 @@ class _Reader:
                 )
             for key, ending in _NAMED.get(table, {}).items():
                 values.setdefault(key, str(folder / f"{values['name']}{ending}"))
-            found.append(values)
-        for name, times in Counter(each["name"] for each in found).items():
+            tables.append(values)
+        for name, times in Counter(each["name"] for each in tables).items():
             if times > 1:
                 self.refuse(table, f"{times} of them are named {name!r}", "give each a name of its own")
-        return found
+        return tables
 
     def _values(self, table: str, raw: Raw, folder: Path, label: str = "") -> Raw:
         """Check what a table says, add what it is by default, and say where its paths lead."""
@@ -169,7 +168,7 @@ class _Reader:
             if value is None and each.default not in (None, (), {}):
                 value = values[each.name] = each.default
             if value is not None and each.kind.is_path:
-                base = folder if each.kind is Kind.OUTPUT else self.file.parent
+                base = folder if each.kind is SettingKind.OUTPUT else self.file.parent
                 paths = [place(path, base) for path in (value if isinstance(value, tuple) else (value,))]
                 values[each.name] = tuple(paths) if isinstance(value, tuple) else paths[0]
         return values

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.contents.settings import INPUT, OUTPUT
-from headgate.core.settings import setting, settings_of
+from headgate.core.settings import Input, Output, Request, setting, settings_of
 from headgate.plan.settings import Plan
 from headgate.stream.settings import StreamSettings
 from headgate.tables import settings as asked
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class About(Request):
     """`[pipeline]`: what it is called, and where what it makes goes."""
 
     name: str = setting("what the report is titled", "", shown="the file's name without its ending")
-    directory: str = setting(
+    directory: Input = setting(
         "where outputs go, and what is remembered of each run; paths of outputs are relative to it",
         "",
-        kind=INPUT,
         shown="a folder beside the file, named as it is without its ending",
     )
 
@@ -62,19 +60,19 @@ class WhatIf(asked.WhatIf):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class Report(Request):
     """`[report]`: what is told of each run."""
 
-    page: str = setting("an HTML page", "report.html", kind=OUTPUT)
-    json: str = setting("the same for machines", "run.json", kind=OUTPUT)
+    page: Output = setting("an HTML page", "report.html")
+    json: Output = setting("the same for machines", "run.json")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metrics:
+class Metrics(Request):
     """`[metrics]`: counts and times for Prometheus."""
 
-    file: str = setting(
-        "a file in Prometheus' text format, as its node exporter reads them", "metrics.prom", kind=OUTPUT
+    file: Output = setting(
+        "a file in Prometheus' text format, as its node exporter reads them", "metrics.prom"
     )
 
 
@@ -139,12 +137,12 @@ MANY = ("match", "backtest", "what_if")
 
 
 def _table(name: str, made: type[Any]) -> Table:
-    found = [
+    settings = [
         replace(each, **_OTHERWISE.get(f"{name}.{each.where}", {}))
         for each in settings_of(made)
         if each.key is not None and (each.key.rpartition(".")[0] or _home(made)) == name
     ]
-    return Table(tuple(sorted(found, key=lambda each: each.name != "name")), made, name in MANY)
+    return Table(tuple(sorted(settings, key=lambda each: each.name != "name")), made, name in MANY)
 
 
 def _home(made: type[Any]) -> str:

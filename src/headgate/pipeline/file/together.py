@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headgate.contents.registry import content_of, kind_of, kinds, titles_of
 from headgate.contents.settings import PLAIN
-from headgate.core.settings import Kind, Problem, settings_of, unmet
+from headgate.core.settings import Problem, SettingKind, settings_of, unmet
 from headgate.pipeline.file.settings import TABLES
 from headgate.stream.settings import is_broker
 from headgate.tables.packed import ending
@@ -79,7 +79,7 @@ def _unmet(label: str, request: object) -> Iterator[Problem]:
 
 def places(pipeline: Pipeline) -> list[Place]:
     """List the paths of a pipeline, those of tables that it generates among its outputs."""
-    found = []
+    paths_named = []
     # What several jobs share is a place of its own table.
     shared = [(name, pipeline if name == "events" else pipeline.compile) for name in _SHARED]
     for label, request in (*shared, *requests(pipeline)):
@@ -87,14 +87,14 @@ def places(pipeline: Pipeline) -> list[Place]:
             value = getattr(request, setting.name, None)
             if value is not None and setting.kind.is_path:
                 paths = value if isinstance(value, tuple) else (value,)
-                output = setting.kind is Kind.OUTPUT
+                output = setting.kind is SettingKind.OUTPUT
                 where = f"{label}.{setting.where}"
-                found += [Place(where, path, output) for path in paths if not _brokered(where, path)]
+                paths_named += [Place(where, path, output) for path in paths if not _brokered(where, path)]
     for name in ("subscriptions", "nodes", "edges", "events", "taxonomy"):
         path = pipeline.generated(name)
         if path is not None:
-            found.append(Place(f"generate ({name})", path, output=True))
-    return found
+            paths_named.append(Place(f"generate ({name})", path, output=True))
+    return paths_named
 
 
 _SHARED = ("subscriptions", "graph", "events")
@@ -145,8 +145,8 @@ def _generated(generate: Generate | None) -> Iterator[Problem]:
 
 def _filters(pipeline: Pipeline) -> Iterator[Problem]:
     """Hold what is said of filters against their dialect: rows may name others of the same content only."""
-    given = pipeline.compile
-    dialect = given.dialect
+    compiled = pipeline.compile
+    dialect = compiled.dialect
     if dialect is None:
         # The rows say it, and they are looked at later.
         return
@@ -154,7 +154,7 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
     generated = (pipeline.generated("taxonomy"),)
     for name in ("schema", "sample", "taxonomy", "coerce", "injective", *PLAIN):
         setting = _SETTINGS.get(name, name)
-        if getattr(given, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
+        if getattr(compiled, name) not in (None, False, (), {}, generated) and setting not in kind.settings:
             owners = [each for each in kinds().values() if setting in each.settings]
             why = f"it is for filters of {titles_of(owners)}, and the dialect is {dialect!r}"
             theirs = " or ".join(each for owner in owners for each in owner.dialects)
@@ -174,18 +174,18 @@ def _filters(pipeline: Pipeline) -> Iterator[Problem]:
 
 
 def _sharded(pipeline: Pipeline) -> Iterator[Problem]:
-    given = pipeline.compile
-    if given.shard_column is not None and given.shard_by in {None, "hash"}:
+    compiled = pipeline.compile
+    if compiled.shard_column is not None and compiled.shard_by in {None, "hash"}:
         yield Problem(
             "shards.column", "the rule 'hash' looks at no column", "leave it out, or use tenant or access"
         )
-    if given.shard_column is not None and not all(given.shard_column.split(".")):
+    if compiled.shard_column is not None and not all(compiled.shard_column.split(".")):
         yield Problem(
-            "shards.column", f"{given.shard_column!r} is not a name", "give a name, or names with dots"
+            "shards.column", f"{compiled.shard_column!r} is not a name", "give a name, or names with dots"
         )
-    if (given.shards or 1) == 1:
+    if (compiled.shards or 1) == 1:
         return
-    graph, cut = given.nodes is not None, "and the subscriptions are cut into shards"
+    graph, cut = compiled.nodes is not None, "and the subscriptions are cut into shards"
     if pipeline.plan is not None:
         why = f"it is made of a snapshot in one piece, {cut}"
         yield Problem("plan", why, "leave out [shards], or plan with a file of its own")
@@ -206,9 +206,9 @@ def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:
         why = f"{match.output} is CSV, which has no lists"
         yield Problem(f"{label}.results", why, "let the output end in .parquet or .jsonl")
     if match.tuples is not None:
-        said = pipeline.compile.dialect
-        if said is not None and not kind_of(content_of([said], "the filters")).gives("tuples"):
-            why = f"it is for filters of XML, and the dialect is {said!r}"
+        dialect = pipeline.compile.dialect
+        if dialect is not None and not kind_of(content_of([dialect], "the filters")).gives("tuples"):
+            why = f"it is for filters of XML, and the dialect is {dialect!r}"
             yield Problem(f"{label}.tuples", why, "leave it out")
         elif graph or match.top is not None:
             yield Problem(
@@ -219,23 +219,23 @@ def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:
 def _apart(pipeline: Pipeline) -> Iterator[Problem]:
     """Refuse places that are named twice, or lie inside another output."""
     taken: dict[str, str] = {}
-    found = places(pipeline)
-    made = {_real(each.path) for each in found if each.where.startswith("generate")}
-    for each in sorted(found, key=lambda place: not place.output):
-        place = _real(each.path)
-        if place in taken and (each.output or place not in made):
+    named = places(pipeline)
+    made = {_real(each.path) for each in named if each.where.startswith("generate")}
+    for each in sorted(named, key=lambda place: not place.output):
+        path = _real(each.path)
+        if path in taken and (each.output or path not in made):
             right = "give every input and output a place of its own"
-            yield Problem(each.where, f"{each.path} is {taken[place]}, too", right)
+            yield Problem(each.where, f"{each.path} is {taken[path]}, too", right)
         if each.output:
-            taken.setdefault(place, each.where)
-    for each in found:
+            taken.setdefault(path, each.where)
+    for each in named:
         if "://" in each.path:
             continue
         above = next((up for up in map(str, Path(_real(each.path)).parents) if up in taken), None)
         if above is not None:
             why = f"{each.path} lies inside {taken[above]}"
             yield Problem(each.where, why, "choose a place outside: what is there is replaced as a whole")
-    for each in found:
+    for each in named:
         if each.output and _real(each.path) == _real(str(pipeline.file)):
             yield Problem(each.where, f"{each.path} is the pipeline file itself", "choose another place")
 

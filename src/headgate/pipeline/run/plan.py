@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from headgate import __version__
-from headgate.core.settings import Kind, nearest, settings_of
+from headgate.core.settings import SettingKind, nearest, settings_of
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class Step:
 
     def fingerprint(self, directory: Path) -> str:
         """Sum up what is asked for: the same settings and places give the same, wherever the directory is."""
-        asked = {
+        parts = {
             "version": __version__,
             "step": self.name,
             "settings": self.settings,
             "inputs": {role: named(path, directory) for role, path in self.inputs.items()},
             "outputs": {role: named(path, directory) for role, path in self.outputs.items()},
         }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def named(path: str, directory: Path) -> str:
@@ -83,8 +83,8 @@ def steps_of(pipeline: Pipeline) -> list[Step]:
         step = step_of(f"{MATCH}.{match.name}", match)
         steps.append(step)
         if match.busiest:
-            found = {"output": match.output, "snapshot": match.snapshot}
-            steps.append(Step(f"{SUMMARY}.{match.name}", found, {}, {"busiest": match.busiest}, (step.name,)))
+            table = {"output": match.output, "snapshot": match.snapshot}
+            steps.append(Step(f"{SUMMARY}.{match.name}", table, {}, {"busiest": match.busiest}, (step.name,)))
     steps += [step_of(f"{BACKTEST}.{each.name}", each) for each in pipeline.backtests]
     steps += [step_of(f"{WHAT_IF}.{each.name}", each) for each in pipeline.what_ifs]
     if pipeline.plan is not None:
@@ -100,23 +100,23 @@ def step_of(name: str, request: object) -> Step:
     """Make the step of a request: what it reads, what it writes, and all else."""
     inputs: dict[str, str] = {}
     outputs: dict[str, str] = {}
-    asked: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for each in settings_of(type(request)):
         value = getattr(request, each.name)
-        if each.kind is Kind.INPUTS:
+        if each.kind is SettingKind.INPUTS:
             inputs |= {f"{each.name} {number}": path for number, path in enumerate(value, 1)}
         elif each.kind.is_path and value is not None:
-            (inputs if each.kind is Kind.INPUT else outputs)[each.name] = value
+            (inputs if each.kind is SettingKind.INPUT else outputs)[each.name] = value
         elif not each.kind.is_path and each.name not in _TOLD:
-            asked[each.name] = value
-    return Step(name, inputs, outputs, asked)
+            settings[each.name] = value
+    return Step(name, inputs, outputs, settings)
 
 
 def until(steps: Sequence[Step], last: str | None) -> list[Step]:
     """Cut the list after a step; the name of a kind stands for the last of that kind."""
     if last is None:
         return list(steps)
-    ends = [place for place, step in enumerate(steps) if last in {step.name, step.kind}]
+    ends = [index for index, step in enumerate(steps) if last in {step.name, step.kind}]
     if not ends:
         raise HeadgateError(f"there is no step {last!r}: {nearest(last, [step.name for step in steps])}")
     return list(steps[: ends[-1] + 1])

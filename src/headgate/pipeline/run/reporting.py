@@ -4,44 +4,28 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.jobs.summary import Refusal
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.state import write_whole
-from headgate.report.runs import what_if_page
-from headgate.report.runs.model import (
-    BusySubscription,
-    ChangedSubscription,
-    Costs,
-    Counts,
-    Histogram,
-    Partition,
-    Reason,
-    RefusedRows,
-    RunPage,
-    Step,
-    WhatIfPage,
-    quantile,
-    stages_of,
-    this_machine,
-)
+from headgate.report.runs import model, what_if_page
 from headgate.spark.session.java import find_java
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from headgate.backtest.effects import WhatIf
     from headgate.pipeline.file.model import Pipeline
     from headgate.pipeline.run.run import StepDone
+    from headgate.runtime.stages import StageRun
     from headgate.spark.session.listeners import SparkActivity
     from headgate.tables.requests import Question
 
 
 DONE, SKIPPED = "done", "skipped"
-_LEFT_OUT = {"batches", "events_by_matches", "busiest"}
-"""What is for pictures, and too long for `run.json`."""
 
 
 @dataclass(frozen=True)
@@ -89,28 +73,19 @@ def told(step: plan.Step, result: Mapping[str, Any]) -> str:
 
 def write_json(run: FinishedRun, *, error: str | None = None) -> Path:
     """Write what a run did for machines."""
-    found = {
+    report = {
         "pipeline": run.pipeline.about.name,
         "file": str(run.pipeline.file),
         "created": dt.datetime.now(dt.UTC).isoformat(),
         "ok": error is None,
         "error": error,
         "seconds": round(run.seconds, 3),
-        "steps": [
-            {
-                "name": each.name,
-                "status": each.status,
-                "why": each.why,
-                "seconds": round(each.seconds, 3),
-                **{name: value for name, value in each.result.items() if name not in _LEFT_OUT},
-            }
-            for each in run.steps
-        ],
+        "steps": [each.as_json for each in run.steps],
         "stages": _stages(run.activity),
     }
-    place = Path(run.pipeline.report.json)
-    write_whole(place, json.dumps(found, indent=1, ensure_ascii=False, default=str) + "\n")
-    return place
+    path = Path(run.pipeline.report.json)
+    write_whole(path, json.dumps(report, indent=1, ensure_ascii=False, default=str) + "\n")
+    return path
 
 
 def _stages(activity: SparkActivity | None) -> list[dict[str, Any]]:
@@ -128,7 +103,7 @@ def _stages(activity: SparkActivity | None) -> list[dict[str, Any]]:
     ]
 
 
-def page_of(run: FinishedRun) -> RunPage:
+def page_of(run: FinishedRun) -> model.RunPage:
     """Put together what the page shows; tiles and pictures are those of the first matches."""
     compiled = dict(run.results(plan.COMPILE)).get("", {})
     matched = run.results(plan.MATCH)
@@ -138,10 +113,10 @@ def page_of(run: FinishedRun) -> RunPage:
     batches = first.get("batches", [])
     begun = min((batch["start"] for batch in batches), default=0.0)
     ended = max((batch["start"] + batch["seconds"] for batch in batches), default=0.0)
-    return RunPage(
+    return model.RunPage(
         title=run.pipeline.about.name,
         created=dt.datetime.now(dt.UTC),
-        counts=Counts(
+        counts=model.Counts(
             subscriptions=compiled.get("subscriptions"),
             events=first.get("events"),
             matches=first.get("matches"),
@@ -157,19 +132,35 @@ def page_of(run: FinishedRun) -> RunPage:
         stages=stages_of(run.activity.stages, run.began) if run.activity else (),
         throughput=tuple(_throughput(first, begun)),
         rejected=tuple(_refused(run)),
-        matches_per_event=Histogram.of(spread) if spread else None,
-        quantiles=tuple((share, quantile(spread, share)) for share in (0.5, 0.9, 0.99)) if spread else (),
+        matches_per_event=model.Histogram.of(spread) if spread else None,
+        quantiles=tuple((share, model.quantile(spread, share)) for share in (0.5, 0.9, 0.99))
+        if spread
+        else (),
         busiest=tuple(
-            BusySubscription(str(identity), text, count)
+            model.BusySubscription(str(identity), text, count)
             for identity, text, count in summary.get("busiest", [])
         ),
-        machine=this_machine(str(find_java().version)),
+        machine=model.this_machine(str(find_java().version)),
         command=run.command,
         troubles=run.activity.troubles if run.activity else (),
     )
 
 
-def _throughput(matched: Mapping[str, Any], begun: float) -> Iterator[Partition]:
+def stages_of(heard: Iterable[StageRun], began: float) -> tuple[StageRun, ...]:
+    """Count the times of stages from when the run began, in seconds since 1970; name each of them."""
+    return tuple(
+        replace(
+            stage,
+            title=f"{stage.title or stage.name} ({stage.number})",
+            start=stage.start - began,
+            end=stage.start + stage.seconds - began,
+            tasks=tuple(replace(task, start=task.start - began) for task in stage.tasks),
+        )
+        for stage in heard
+    )
+
+
+def _throughput(matched: Mapping[str, Any], begun: float) -> Iterator[model.Partition]:
     """List the batches of workers; an event that met several shards is shared out among them."""
     batches = matched.get("batches", [])
     met = sum(batch["events"] for batch in batches)
@@ -178,10 +169,10 @@ def _throughput(matched: Mapping[str, Any], begun: float) -> Iterator[Partition]
     for batch in batches:
         before, passed = passed, passed + batch["events"]
         share = passed * events // met - before * events // met if met else 0
-        yield Partition(batch["task"], batch["start"] - begun, batch["seconds"], share)
+        yield model.Partition(batch["task"], batch["start"] - begun, batch["seconds"], share)
 
 
-def _refused(run: FinishedRun) -> Iterator[RefusedRows]:
+def _refused(run: FinishedRun) -> Iterator[model.RefusedRows]:
     """List the tables of refused rows, each with its kinds of reasons."""
     places = {step.name: step.outputs.get("rejected") for step in plan.steps_of(run.pipeline)}
     for each in run.steps:
@@ -192,10 +183,10 @@ def _refused(run: FinishedRun) -> Iterator[RefusedRows]:
             what = _of_graph(each.result["refused"]) if "refused" in each.result else what
             rows = each.result["rejected"]
             reasons = [
-                Reason(found["reason"], found["rows"], tuple(found["examples"]))
-                for found in each.result.get("refusals", [])
+                Refusal(refusal["reason"], refusal["rows"], tuple(refusal["examples"]))
+                for refusal in each.result.get("refusals", [])
             ]
-            yield RefusedRows(what, rows, places[each.name] if rows else None, tuple(reasons))
+            yield model.RefusedRows(what, rows, places[each.name] if rows else None, tuple(reasons))
 
 
 def _of_graph(refused: Mapping[str, int]) -> str:
@@ -212,29 +203,29 @@ def _of_graph(refused: Mapping[str, int]) -> str:
     return f"rows of the graph ({', '.join(f'{count:,} of {name}' for name, count in some.items())})"
 
 
-def steps_told(run: FinishedRun) -> list[Step]:
+def steps_told(run: FinishedRun) -> list[model.Step]:
     """List the parts of a run with their times, the parts of jobs apart."""
     parts = {
         plan.COMPILE: (("parse the filters", "parse_seconds"), ("build the index", "build_seconds")),
         plan.MATCH: (("survey the events", "survey_seconds"), ("match", "match_seconds")),
     }
     names = {plan.GENERATE: "generate the workload", plan.SUMMARY: "sum up"}
-    found = [Step("start Spark", run.starting)] if run.starting else []
+    steps = [model.Step("start Spark", run.starting)] if run.starting else []
     several = len(run.pipeline.matches) > 1
     for each in run.steps:
         kind, _, of = each.name.partition(".")
         suffix = f" ({of})" if several and of else ""
         if each.status == SKIPPED:
             note = f"done in an earlier run, in {each.seconds:.1f} s"
-            found.append(Step(each.name, 0.0, note=note))
+            steps.append(model.Step(each.name, 0.0, note=note))
         elif kind in parts:
-            found += [Step(words + suffix, each.result[name]) for words, name in parts[kind]]
+            steps += [model.Step(words + suffix, each.result[name]) for words, name in parts[kind]]
         else:
-            found.append(Step(names.get(kind, kind) + suffix, each.seconds))
-    return found
+            steps.append(model.Step(names.get(kind, kind) + suffix, each.seconds))
+    return steps
 
 
-def write_metrics(run: FinishedRun, place: Path) -> None:
+def write_metrics(run: FinishedRun, path: Path) -> None:
     """Write counts and times for Prometheus; counts are those of the first matches, as on the page."""
     from headgate.stream.metrics import Metrics
 
@@ -250,29 +241,19 @@ def write_metrics(run: FinishedRun, place: Path) -> None:
         metrics.count("headgate_rejected_total", result["rejected"], reason=plan.MATCH)
     if run.activity is not None:
         run.activity.count(metrics)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    metrics.write(place)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    metrics.write(path)
 
 
 def write_what_if(
     done: WhatIf, question: Question, path: Path, *, title: str, command: str, rejected: str | None
 ) -> None:
     """Draw what changes would do; `rejected` is where refused rows are, if there are any."""
-    page = WhatIfPage(
+    page = model.WhatIfPage(
         title=f"What if: {title}",
         created=dt.datetime.now(dt.UTC),
-        events=done.events,
-        rejected_events=done.rejected_events,
-        changes=tuple(done.changes.items()),
-        rejected=done.rejected,
-        gained=done.gained,
-        lost=done.lost,
-        subscriptions=tuple(
-            ChangedSubscription(**{**vars(each), "id": str(each.id)}) for each in done.effects
-        ),
+        done=done,
         noise=question.noise,
-        deliveries_a_day=done.deliveries_a_day,
-        costs=Costs(*done.cost) if done.cost else None,
         top=question.top.k if question.top else None,
         rejected_path=rejected,
         command=command,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.core.settings import setting
+from headgate.core.settings import Request, setting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Request):
     """What is asked of a run, besides what the file says."""
 
     dry_run: bool = setting(
@@ -23,7 +23,6 @@ class Run:
     fresh: bool = setting("do everything again, also what is done already", False)
     until: str | None = setting(
         "end after this step, such as `compile` or `match.best`; `match` is the last of them",
-        None,
         metavar="STEP",
         more="There is no report then.",
     )

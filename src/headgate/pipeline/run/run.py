@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from headgate.errors import HeadgateError, TableError
 from headgate.local.small_streams import why_stream
 from headgate.pipeline.dry_run.check import check
-from headgate.pipeline.file.problems import without_secrets
+from headgate.pipeline.file.model import without_secrets
 from headgate.pipeline.file.together import places
 from headgate.pipeline.run import reporting
 from headgate.pipeline.run.plan import COMPILE, steps_of, until
 from headgate.pipeline.run.reporting import DONE, SKIPPED
-from headgate.pipeline.run.state import State, locked, remove_leftovers
+from headgate.pipeline.run.state import RunState, locked, remove_leftovers
 from headgate.pipeline.run.stream_history import run_told
 from headgate.pipeline.run.work import Job, work
 from headgate.report.runs import page as run_page
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from headgate.spark.session.listeners import SparkActivity
     from headgate.spark.session.session import Session
     from headgate.stream.reporting import StreamResult
+
+
+_LEFT_OUT = {"batches", "events_by_matches", "busiest"}
+"""What came of a step that is for pictures."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,12 @@ class StepDone:
     seconds: float
     """What it took when it was done."""
     result: Mapping[str, Any]
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """Return it for machines, without what is for pictures, and too long."""
+        about = {"name": self.name, "status": self.status, "why": self.why, "seconds": round(self.seconds, 3)}
+        return about | {name: value for name, value in self.result.items() if name not in _LEFT_OUT}
 
 
 @dataclass(frozen=True)
@@ -129,13 +139,13 @@ def run_pipeline(pipeline: Pipeline, asked: RunOptions | None = None) -> Outcome
                 remove_leftovers(outputs, died)
 
 
-def _remembered(directory: Path, *, fresh: bool) -> State:
+def _remembered(directory: Path, *, fresh: bool) -> RunState:
     try:
-        state = State.open(directory)
+        state = RunState.open(directory)
     except TableError:
         if not fresh:
             raise
-        return State(directory)
+        return RunState(directory)
     if fresh:
         state.steps.clear()
     return state
@@ -155,7 +165,7 @@ class _Running:
     def __init__(self, pipeline: Pipeline, asked: RunOptions) -> None:
         self._pipeline = pipeline
         self._asked = asked
-        self._state = State(pipeline.directory)
+        self._state = RunState(pipeline.directory)
         self._stack = ExitStack()
         self._listening = ExitStack()
         self._session: Session | None = None
@@ -172,7 +182,7 @@ class _Running:
         self._listening.close()
         self._stack.close()
 
-    def remember(self) -> State:
+    def remember(self) -> RunState:
         """Find out what earlier runs have done."""
         self._state = _remembered(self._pipeline.directory, fresh=self._asked.fresh)
         return self._state
@@ -250,8 +260,8 @@ class _Running:
         """End Spark, write the report, and say what was done."""
         # All that Spark reported is in by then.
         self._listening.close()
-        told = self._told()
-        report = reporting.page_of(told)
+        finished = self._told()
+        report = reporting.page_of(finished)
         page = Path(self._pipeline.report.page) if whole else None
         busy = any(each.status == DONE for each in self.done)
         if page is not None and (busy or not page.exists()):
@@ -260,9 +270,9 @@ class _Running:
                 run_page.write(report, page)
         metrics = self._pipeline.metrics
         if whole and metrics is not None and (busy or not Path(metrics.file).exists()):
-            reporting.write_metrics(told, Path(metrics.file))
+            reporting.write_metrics(finished, Path(metrics.file))
         seconds = time.monotonic() - self._begun
-        json = reporting.write_json(told)
+        json = reporting.write_json(finished)
         done = Outcome(self._pipeline, tuple(self.done), seconds, page, json, report)
         stream = self._pipeline.stream
         if whole and stream is not None:
@@ -271,14 +281,14 @@ class _Running:
             # Only now: steps are to end at once when they are asked to.
             with self._asked.stopping() if self._asked.stopping else nullcontext() as stop:
                 check_request(stream)
-                found = run_told(session, stream, stop=stop, quiet=self._asked.quiet, command=self._command)
-            return replace(done, streamed=found)
+                ended = run_told(session, stream, stop=stop, quiet=self._asked.quiet, command=self._command)
+            return replace(done, streamed=ended)
         return done
 
     def fail(self, error: BaseException) -> None:
         """Leave word of a run that did not come to its end, for machines."""
-        place = self._pipeline.report.json
-        if is_remote(place) or local(place).is_dir():
+        path = self._pipeline.report.json
+        if is_remote(path) or local(path).is_dir():
             # That is what is wrong with it.
             return
         with suppress(OSError):

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.machine import put_file
 from headgate.core.snapshot import MANIFEST, is_snapshot
 from headgate.core.versions.current import resolved
 from headgate.errors import SnapshotError, TableError
@@ -42,9 +43,9 @@ def locked(directory: Path) -> Iterator[int | None]:
 
     The system frees the lock of a process that dies, however it dies, so what it left is taken over at once.
     """
-    place = directory / HOME / LOCK
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("a+", encoding="ascii") as file:
+    lock = directory / HOME / LOCK
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a+", encoding="ascii") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -75,15 +76,15 @@ def remove_leftovers(outputs: Iterable[str], process: int) -> None:
         if is_remote(path):
             continue
         finish(path)
-        place = Path(os.path.abspath(local(path)))  # noqa: PTH100 -- resolve() would follow a link
-        found = [
+        path_of = Path(os.path.abspath(local(path)))  # noqa: PTH100 -- resolve() would follow a link
+        leftovers = [
             each
-            for folder in {place.parent, place.resolve().parent}
-            for each in (folder.glob(f".{_literal(place.name)}.{process}.*") if folder.is_dir() else ())
+            for folder in {path_of.parent, path_of.resolve().parent}
+            for each in (folder.glob(f".{_literal(path_of.name)}.{process}.*") if folder.is_dir() else ())
         ]
         # A new version of a snapshot is written among the others.
-        found += place.glob(f".*.{process}.*") if place.is_dir() else ()
-        for each in found:
+        leftovers += path_of.glob(f".*.{process}.*") if path_of.is_dir() else ()
+        for each in leftovers:
             if each.is_dir():
                 shutil.rmtree(each, ignore_errors=True)
             else:
@@ -118,7 +119,7 @@ class Record:
 
 
 @dataclass
-class State:
+class RunState:
     """The finished steps of a pipeline's directory, by name; and one that was begun and not finished."""
 
     directory: Path
@@ -127,27 +128,27 @@ class State:
     """Outputs of a step that has begun: what lies there is ours, and may be half of it."""
 
     @classmethod
-    def open(cls, directory: Path) -> State:
+    def open(cls, directory: Path) -> RunState:
         """Read what is remembered of a directory; nothing, if nothing is. Refuses what it does not know."""
-        place = directory / HOME / STATE
+        path = directory / HOME / STATE
         try:
-            found = json.loads(place.read_text("utf-8"))
+            known = json.loads(path.read_text("utf-8"))
         except FileNotFoundError:
             return cls(directory)
         except (OSError, ValueError) as error:
-            raise TableError(f"{place} cannot be read ({error}): run with --fresh to start again") from None
-        if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("version") != VERSION:
-            raise TableError(f"{place} is not of this version of Headgate: run with --fresh to start again")
-        steps = {name: Record(**record) for name, record in found["steps"].items()}
-        return cls(directory, steps, list(found["begun"]))
+            raise TableError(f"{path} cannot be read ({error}): run with --fresh to start again") from None
+        if not isinstance(known, dict) or known.get("format") != FORMAT or known.get("version") != VERSION:
+            raise TableError(f"{path} is not of this version of Headgate: run with --fresh to start again")
+        steps = {name: Record(**record) for name, record in known["steps"].items()}
+        return cls(directory, steps, list(known["begun"]))
 
     def save(self) -> None:
         """Write it beside its place and rename it."""
-        place = self.directory / HOME / STATE
-        place.parent.mkdir(parents=True, exist_ok=True)
+        path = self.directory / HOME / STATE
+        path.parent.mkdir(parents=True, exist_ok=True)
         steps = {name: asdict(record) for name, record in self.steps.items()}
-        found = {"format": FORMAT, "version": VERSION, "begun": self.begun, "steps": steps}
-        write_whole(place, json.dumps(found, indent=1, default=str) + "\n")
+        remembered = {"format": FORMAT, "version": VERSION, "begun": self.begun, "steps": steps}
+        write_whole(path, json.dumps(remembered, indent=1, default=str) + "\n")
 
     def why_not_done(self, step: Step) -> str | None:
         """Say why a step must be done; None if it is done and nothing has changed."""
@@ -193,9 +194,9 @@ class State:
     def clear_halves(self) -> None:
         """Remove tables that a step which did not finish has half removed or half written."""
         for name in self.begun:
-            place = local(name if is_remote(name) else os.path.normpath(self.directory / name))
-            if place.suffix == ".parquet" and place.is_dir() and not (place / "_SUCCESS").exists():
-                shutil.rmtree(place)
+            path = local(name if is_remote(name) else os.path.normpath(self.directory / name))
+            if path.suffix == ".parquet" and path.is_dir() and not (path / "_SUCCESS").exists():
+                shutil.rmtree(path)
         self.begun = []
 
 
@@ -206,38 +207,30 @@ def stamp(path: str) -> str:
     if is_pattern(path) and (roots := roots_of(path)):
         stamps = "\n".join(f"{each}\0{stamp(str(each))}" for each in roots)
         return f"pattern {hashlib.sha256(stamps.encode()).hexdigest()[:32]}"
-    place = local(path)
-    if place.is_file():
-        found = place.stat()
-        return f"file {found.st_size} {found.st_mtime_ns}"
-    if not place.is_dir():
+    local_path = local(path)
+    if local_path.is_file():
+        about = local_path.stat()
+        return f"file {about.st_size} {about.st_mtime_ns}"
+    if not local_path.is_dir():
         return MISSING
-    if is_snapshot(place):
+    if is_snapshot(local_path):
         with suppress(SnapshotError):
-            place = resolved(place)
-    snapshot = (place / MANIFEST).is_file()
+            local_path = resolved(local_path)
+    snapshot = (local_path / MANIFEST).is_file()
     digest = hashlib.sha256()
-    for file in sorted(place.rglob("*")):
-        inside = file.relative_to(place)
+    for file in sorted(local_path.rglob("*")):
+        inside = file.relative_to(local_path)
         if file.is_dir() or any(part.startswith(".") for part in inside.parts):
             continue
-        found = file.stat()
+        about = file.stat()
         # Every byte of a snapshot is covered by the checksum in its manifest.
         content = file.read_text("utf-8", "replace")[:80] if snapshot and file.name == MANIFEST else ""
-        time = "" if snapshot else found.st_mtime_ns
-        digest.update(f"{inside}\0{found.st_size}\0{time}\0{content}\n".encode())
+        time = "" if snapshot else about.st_mtime_ns
+        digest.update(f"{inside}\0{about.st_size}\0{time}\0{content}\n".encode())
     return f"{'snapshot' if snapshot else 'folder'} {digest.hexdigest()[:32]}"
 
 
-def write_whole(place: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Write a file beside its place and rename it: others see the old one or the new one."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    beside = place.with_name(f".{place.name}.{os.getpid()}.new")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(place)
-    finally:
-        beside.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    put_file(path, text.encode())

@@ -14,16 +14,8 @@ import pyarrow.parquet as pq
 
 from headgate.brokers.nats.settings import shown
 from headgate.core.machine import naming
-from headgate.report.runs.model import (
-    Counts,
-    Partition,
-    Reason,
-    RefusedRows,
-    RunPage,
-    Step,
-    StreamBatch,
-    this_machine,
-)
+from headgate.jobs.summary import Refusal
+from headgate.report.runs import model
 from headgate.runtime.parts import Staged, final_name
 from headgate.spark.session.java import find_java
 from headgate.stream.rows import DUPLICATE, KINDS, LATE, MALFORMED, MATCHING, READING
@@ -59,7 +51,7 @@ class History:
     def __init__(self, settings: StreamSettings) -> None:
         self._settings = settings
         self._begun = time.monotonic()
-        self._batches: deque[StreamBatch] = deque(maxlen=MOST)
+        self._batches: deque[model.StreamBatch] = deque(maxlen=MOST)
         self._spent = dict.fromkeys((*_STEPS, READING, MATCHING, "batch"), 0.0)
         self._before: float | None = None
         self._examples: dict[str, list[str]] = {kind: [] for kind in KINDS}
@@ -73,7 +65,7 @@ class History:
         for name in self._spent:
             self._spent[name] += seconds.get(name, 0.0)
         self._batches.append(
-            StreamBatch(
+            model.StreamBatch(
                 number=record["batch"],
                 start=start,
                 seconds=seconds["batch"],
@@ -94,60 +86,61 @@ class History:
         """Take dead letters from the files of a batch, until there are enough of each kind."""
         try:
             for row in _letters(files):
-                found = self._examples[row["kind"]]
-                if len(found) < EXAMPLES:
-                    found.append(f"{row['reason']}, in {row['row']}"[:_LONGEST])
+                examples = self._examples[row["kind"]]
+                if len(examples) < EXAMPLES:
+                    examples.append(f"{row['reason']}, in {row['row']}"[:_LONGEST])
                 if all(len(self._examples[kind]) >= EXAMPLES for kind in wanting):
                     return
         except OSError:
             # Whoever reads dead letters may have taken them away by now: the page has their number.
             return
 
-    def page(self, done: StreamResult, command: str) -> RunPage:
+    def page(self, done: StreamResult, command: str) -> model.RunPage:
         """Put together what the page shows."""
         dead = {kind: getattr(done, kind.replace("-", "_")) for kind in KINDS}
-        reasons = [Reason(kind, rows, tuple(self._examples[kind])) for kind, rows in dead.items() if rows]
-        refused = [RefusedRows("events", sum(dead.values()), self._settings.dead, tuple(reasons))]
-        refused.append(RefusedRows("changes", done.rejected_changes, self._settings.rejected))
+        reasons = [Refusal(kind, rows, tuple(self._examples[kind])) for kind, rows in dead.items() if rows]
+        refused = [model.RefusedRows("events", sum(dead.values()), self._settings.dead, tuple(reasons))]
+        refused.append(model.RefusedRows("changes", done.rejected_changes, self._settings.rejected))
         left_out = done.batches - len(self._batches)
         words = f"The charts show the last {len(self._batches):,} of {done.batches:,} micro-batches."
-        return RunPage(
+        return model.RunPage(
             title=f"The stream to {shown(self._settings.output)}",
             created=dt.datetime.now(dt.UTC),
-            counts=Counts(done.subscriptions, done.events, done.matches, self._spent["batch"]),
+            counts=model.Counts(done.subscriptions, done.events, done.matches, self._spent["batch"]),
             steps=tuple(self._steps(done.seconds)),
             throughput=tuple(
-                Partition(batch.number, batch.start, batch.seconds, batch.events) for batch in self._batches
+                model.Partition(batch.number, batch.start, batch.seconds, batch.events)
+                for batch in self._batches
             ),
             rejected=tuple(refused),
             batches=tuple(self._batches),
-            machine=this_machine(str(find_java().version)),
+            machine=model.this_machine(str(find_java().version)),
             command=command,
             troubles=(words,) if left_out else (),
         )
 
-    def _steps(self, seconds: float) -> Iterator[Step]:
+    def _steps(self, seconds: float) -> Iterator[model.Step]:
         """Sum up where the time went, whatever the batch; the steps of batches come one after another."""
         before = seconds if self._before is None else self._before
-        yield Step("open the snapshot, start", before)
+        yield model.Step("open the snapshot, start", before)
         for name, title in _STEPS.items():
             note = ""
             if name == "job":
                 reading, matching = self._spent[READING], self._spent[MATCHING]
                 note = f"tasks: {reading:.1f} s reading, {matching:.1f} s matching"
-            yield Step(title, self._spent[name], note=note)
-        yield Step("wait for events", max(0.0, seconds - before - self._spent["batch"]))
+            yield model.Step(title, self._spent[name], note=note)
+        yield model.Step("wait for events", max(0.0, seconds - before - self._spent["batch"]))
 
 
 def _letters(files: Staged) -> Iterator[dict[str, Any]]:
     for name in files.files:
-        place = Path(files.folder) / final_name(name)
-        if place.suffix == ".parquet":
-            with pq.ParquetFile(place) as file:
+        path = Path(files.folder) / final_name(name)
+        if path.suffix == ".parquet":
+            with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(256, columns=["row", "reason", "kind"]):
                     yield from batch.to_pylist()
         else:
-            with place.open("rb") as lines:
+            with path.open("rb") as lines:
                 yield from map(json.loads, lines)
 
 
@@ -164,7 +157,7 @@ def _quantiles(arrivals: list[tuple[float, int]], now: float) -> tuple[tuple[flo
     )
     behind = np.cumsum(events)
     places = np.searchsorted(behind, np.array(SHARES) * behind[-1])
-    return tuple((share, float(waited[place])) for share, place in zip(SHARES, places, strict=True))
+    return tuple((share, float(waited[index])) for share, index in zip(SHARES, places, strict=True))
 
 
 def run_told(

@@ -13,22 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.core.snapshot import is_snapshot
-from headgate.core.versions.locating import located
+from headgate.core.versions.stores import located
 from headgate.jobs.backtest import backtest
-from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.generate import generate
-from headgate.jobs.graph import compile_graph
+from headgate.jobs.graph import compile_asked
 from headgate.jobs.match import match_events
 from headgate.jobs.plan import plan_subscriptions
 from headgate.jobs.summary import refusals_of, summarise
 from headgate.jobs.what_if import what_if
 from headgate.local.small import ROWS, why_large
 from headgate.pipeline.run import plan
-from headgate.pipeline.run.generating import workload_of
 from headgate.pipeline.run.reporting import write_what_if
 from headgate.tables.places import UnsureError, is_remote
 from headgate.tables.requests import read_taxonomy
-from headgate.tables.results import Tables
+from headgate.workloads.catalogue import workload_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -60,18 +58,6 @@ class Job:
     local: bool = False
     """Whether small tables may be gone through in this process."""
 
-    def run(
-        self, tables: Iterable[str | None], here: Callable[[], _T], on_spark: Callable[[Session], _T]
-    ) -> _T:
-        """Run a job over tables, here if they are small and read for certain as Spark reads them."""
-        if self.local and why_large(path for path in tables if path is not None) is None:
-            try:
-                return here()
-            except UnsureError as error:
-                if not self.quiet:
-                    print(f"{self.step.name}: running on Spark: {error}", file=sys.stderr, flush=True)
-        return on_spark(self.spark())
-
     def here(self) -> Runner:
         """Return this process."""
         from headgate.local.runner import LocalRunner
@@ -85,17 +71,23 @@ class Job:
         return SparkRunner(self.spark(), self.quiet)
 
     def run_on(self, tables: Iterable[str | None], do: Callable[[Runner], _T]) -> _T:
-        """Run a job over a runner, as `run` does."""
-        return self.run(tables, lambda: do(self.here()), lambda _: do(self.apart()))
+        """Run a job over tables, here if they are small and read for certain as Spark reads them."""
+        if self.local and why_large(path for path in tables if path is not None) is None:
+            try:
+                return do(self.here())
+            except UnsureError as error:
+                if not self.quiet:
+                    print(f"{self.step.name}: running on Spark: {error}", file=sys.stderr, flush=True)
+        return do(self.apart())
 
 
 def work(job: Job) -> Result:
     """Do a step; rows that were refused are counted by their reasons, too."""
     result = _WORK[job.step.kind](job)
     if (result.get("rejected") or result.get("left_out")) and "rejected" in job.step.outputs:
-        place = job.step.outputs["rejected"]
-        found = job.run_on([place], partial(refusals_of, path=place))
-        result["refusals"] = [_plain(each) for each in found]
+        table = job.step.outputs["rejected"]
+        refusals = job.run_on([table], partial(refusals_of, path=table))
+        result["refusals"] = [_plain(each) for each in refusals]
     return result
 
 
@@ -105,9 +97,9 @@ def _generate(job: Job) -> Result:
     made, seed = workload_of(pipeline.generate), pipeline.generate.seed
     few = sum(table.rows for table in made.tables.values()) <= ROWS
     for name, (make, schema, rows) in made.tables.items():
-        place = step.outputs[name]
-        here = job.local and few and not is_remote(place)
-        generate(job.here() if here else job.apart(), make, schema, rows, place, seed=seed)
+        path = step.outputs[name]
+        here = job.local and few and not is_remote(path)
+        generate(job.here() if here else job.apart(), make, schema, rows, path, seed=seed)
     counts: Result = {name: table.rows for name, table in made.tables.items()}
     if made.taxonomy is not None:
         from headgate.pipeline.run.state import write_whole
@@ -123,17 +115,9 @@ def wanted(pipeline: Pipeline) -> FilterSettings:
 
 
 def _compile(job: Job) -> Result:
-    asked = job.pipeline.compile
-    said = asked.arguments(wanted(job.pipeline))
-    if asked.nodes is not None and asked.edges is not None:
-        tables = Tables(asked.nodes, asked.edges, asked.subscriptions)
-        compile_all: Callable[[Runner], Any] = partial(
-            compile_graph, tables=tables, output=asked.snapshot, **said
-        )
-    else:
-        table = str(asked.subscriptions)
-        compile_all = partial(compile_subscriptions, subscriptions=table, output=asked.snapshot, **said)
-    return as_plain(job.run_on([*asked.tables, asked.sample], compile_all))
+    settings = job.pipeline.compile
+    compile_all = partial(compile_asked, asked=settings, wanted=wanted(job.pipeline))
+    return as_plain(job.run_on([*settings.tables, settings.sample], compile_all))
 
 
 def _match(job: Job) -> Result:
@@ -150,12 +134,12 @@ def _summary(job: Job) -> Result:
     step = job.step
     events = job.before[step.needs[0]]["events"]
     top, output = step.settings["busiest"], step.inputs["output"]
-    found = job.run_on([output], partial(summarise, matches=output, events=events, top=top))
-    filters = _filters(located(step.inputs["snapshot"]), [identity for identity, _ in found.busiest])
+    summary = job.run_on([output], partial(summarise, matches=output, events=events, top=top))
+    filters = _filters(located(step.inputs["snapshot"]), [identity for identity, _ in summary.busiest])
     return {
-        "events_by_matches": {str(matches): count for matches, count in found.events_by_matches.items()},
+        "events_by_matches": {str(matches): count for matches, count in summary.events_by_matches.items()},
         "busiest": [
-            [identity, text, count] for (identity, count), text in zip(found.busiest, filters, strict=True)
+            [identity, text, count] for (identity, count), text in zip(summary.busiest, filters, strict=True)
         ],
     }
 
@@ -174,23 +158,23 @@ def _filters(snapshot: Path, identities: list[Any]) -> list[str]:
 
 
 def _backtest(job: Job) -> Result:
-    asked = next(each for each in job.pipeline.backtests if each.name == job.step.of)
-    return as_plain(job.run_on([asked.events], lambda runner: backtest(runner, **asked.arguments)))
+    settings = next(each for each in job.pipeline.backtests if each.name == job.step.of)
+    return as_plain(job.run_on([settings.events], lambda runner: backtest(runner, **settings.arguments)))
 
 
 def _plan(job: Job) -> Result:
     from headgate.plan.running.planner import Settings
 
-    asked = job.pipeline.plan
-    assert asked is not None
-    settings = Settings.of(asked.rewritings, asked.bounds)
+    plan_asked = job.pipeline.plan
+    assert plan_asked is not None
+    settings = Settings.of(plan_asked.rewritings, plan_asked.bounds)
 
-    plan_all = partial(plan_subscriptions, settings=settings, **asked.arguments)
-    done, made = job.run_on([asked.sample, asked.sites, asked.links], plan_all)
-    if asked.page is not None:
+    plan_all = partial(plan_subscriptions, settings=settings, **plan_asked.arguments)
+    done, made = job.run_on([plan_asked.sample, plan_asked.sites, plan_asked.links], plan_all)
+    if plan_asked.page is not None:
         from headgate.report.plan_page import write_report
 
-        page = Path(asked.page)
+        page = Path(plan_asked.page)
         page.parent.mkdir(parents=True, exist_ok=True)
         title = f"The network of {job.pipeline.about.name}"
         write_report(made.saved, page, title=title, command=f"headgate run {job.pipeline.file}")
@@ -198,36 +182,36 @@ def _plan(job: Job) -> Result:
 
 
 def _what_if(job: Job) -> Result:
-    asked = next(each for each in job.pipeline.what_ifs if each.name == job.step.of)
-    question = asked.question(str(asked.snapshot))
-    refused = str(asked.rejected)
-    said: dict[str, Any] = {"rejected": refused, "output": asked.output, "effects": asked.effects}
+    settings = next(each for each in job.pipeline.what_ifs if each.name == job.step.of)
+    question = settings.question(str(settings.snapshot))
+    refused = str(settings.rejected)
+    outputs: dict[str, Any] = {"rejected": refused, "output": settings.output, "effects": settings.effects}
 
     tables = [question.changes, question.events]
-    done = job.run_on(tables, lambda runner: what_if(runner, question, **said))
-    page = Path(str(asked.page))
+    done = job.run_on(tables, lambda runner: what_if(runner, question, **outputs))
+    page = Path(str(settings.page))
     page.parent.mkdir(parents=True, exist_ok=True)
     write_what_if(
         done,
         question,
         page,
-        title=asked.name,
+        title=settings.name,
         command=f"headgate run {job.pipeline.file}",
         rejected=refused if done.rejected or done.rejected_events else None,
     )
-    found = as_plain(done)
-    noisiest = found.pop("effects")[:_NOISIEST]
-    return {**found, "rejected": done.rejected + done.rejected_events, "noisiest": noisiest}
+    result = as_plain(done)
+    noisiest = result.pop("effects")[:_NOISIEST]
+    return {**result, "rejected": done.rejected + done.rejected_events, "noisiest": noisiest}
 
 
 def as_plain(done: Any) -> Result:
     """Return the fields of a result as JSON has them; what there is none of is left out."""
-    found = {}
+    result = {}
     for field in dataclasses.fields(done):
         value = getattr(done, field.name)
         if value is not None:
-            found[field.name] = _plain(value)
-    return found
+            result[field.name] = _plain(value)
+    return result
 
 
 def _plain(value: Any) -> Any:

@@ -118,14 +118,14 @@ def _order(
     members = np.unique(sources)
     large = np.zeros(len(members)) if sizes is None else sizes[members]
     members = members[np.lexsort((members, large, -benefit[members], component[members]))]
-    place = np.zeros(vertices, np.int64)
-    place[members] = np.arange(len(members))
+    number = np.zeros(vertices, np.int64)
+    number[members] = np.arange(len(members))
     starts = np.flatnonzero(np.diff(component[members], prepend=-1))
     order = np.empty(len(members), np.int64)
     _arrange(
         np.append(starts, len(members)),
-        *_rows(place[sources], place[targets], len(members)),
-        *_rows(place[targets], place[sources], len(members)),
+        *_rows(number[sources], number[targets], len(members)),
+        *_rows(number[targets], number[sources], len(members)),
         order,
     )
     rank = np.zeros(vertices, np.int64)

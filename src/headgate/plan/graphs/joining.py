@@ -23,13 +23,11 @@ from headgate.plan.graphs.rewritability import Search, SearchResult, find_rewrit
 from headgate.plan.model import Embeddings, Rewritings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
     from headgate.contents.views import Views
-
-    Progress = Callable[[int, int], None]
 
 BLOCK = 8_192
 """Targets whose embeddings are held at once."""
@@ -49,11 +47,6 @@ class GraphStatistics:
     average_inputs: float
     average_out_degree: float
     cut_short: int
-
-    @property
-    def share_embedded_in(self) -> float:
-        """Return the share of views in which at least one other embeds."""
-        return self.views_embedded_in / max(1, self.views)
 
 
 class Graphs(NamedTuple):
@@ -80,18 +73,18 @@ def graphs_of(
     """Make both graphs, one after the other. `weights` are those of views as sources, smaller first."""
     embeddings = embedding_graph(views, threads=threads, spread=spread)
     acyclic, removed = without_cycles(embeddings, needed=views.needed, sizes=weights)
-    found = find_rewritings(views.needed, acyclic, search, weights=weights, threads=threads)
+    searched = find_rewritings(views.needed, acyclic, search, weights=weights, threads=threads)
     return Graphs(
         acyclic,
-        found,
-        statistics_of(np.diff(embeddings.offsets), removed, found),
+        searched,
+        statistics_of(np.diff(embeddings.offsets), removed, searched),
     )
 
 
-def statistics_of(in_degrees: NDArray[np.int64], removed: int, found: SearchResult) -> GraphStatistics:
+def statistics_of(in_degrees: NDArray[np.int64], removed: int, searched: SearchResult) -> GraphStatistics:
     """Count what Table 2 counts. `in_degrees` are those of the embedding graph with its cycles."""
-    views, count = len(in_degrees), len(found.rewritings.input_offsets) - 1
-    inputs = len(found.rewritings.inputs)
+    views, count = len(in_degrees), len(searched.rewritings.input_offsets) - 1
+    inputs = len(searched.rewritings.inputs)
     return GraphStatistics(
         views=views,
         edges=int(in_degrees.sum()),
@@ -99,10 +92,10 @@ def statistics_of(in_degrees: NDArray[np.int64], removed: int, found: SearchResu
         views_embedded_in=int(np.count_nonzero(in_degrees)),
         rewritings=count,
         rewriting_edges=inputs + count + views,
-        rewritable_views=int(np.count_nonzero(np.diff(found.rewritings.offsets))),
+        rewritable_views=int(np.count_nonzero(np.diff(searched.rewritings.offsets))),
         average_inputs=inputs / max(1, count),
         average_out_degree=inputs / max(1, views),
-        cut_short=len(found.cut_short),
+        cut_short=len(searched.cut_short),
     )
 
 
@@ -114,27 +107,6 @@ class JoinResult(NamedTuple):
     removed: int
 
 
-def joined_rewritings(
-    views: Views,
-    search: Search | None = None,
-    *,
-    targets: NDArray[np.int32] | None = None,
-    weights: NDArray[np.float64] | None = None,
-    threads: int = 2,
-    spread: int = SPREAD,
-    progress: Progress | None = None,
-) -> JoinResult:
-    """Find rewritings, without ever holding the embeddings of more than some targets."""
-    return join_targets(
-        EmbeddingFinder(views, spread),
-        search,
-        targets=targets,
-        weights=weights,
-        threads=threads,
-        progress=progress,
-    )
-
-
 def join_targets(
     finder: EmbeddingFinder,
     search: Search | None = None,
@@ -142,7 +114,6 @@ def join_targets(
     targets: NDArray[np.int32] | None = None,
     weights: NDArray[np.float64] | None = None,
     threads: int = 2,
-    progress: Progress | None = None,
 ) -> JoinResult:
     """Find the rewritings of all targets, or of some, with what was prepared for their embeddings."""
     views = finder.views
@@ -160,8 +131,6 @@ def join_targets(
         parts.append(
             find_rewritings(views.needed, ordered, search, targets=some, weights=weights, threads=threads)
         )
-        if progress is not None:
-            progress(first + len(some), len(asked))
     return JoinResult(join_searched(len(views), parts), in_degrees, removed)
 
 

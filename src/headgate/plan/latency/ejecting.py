@@ -50,8 +50,8 @@ def eject(
 
     Of each view the quickest alternatives are tried, quickest first.
     """
-    for place in range(begin, end):
-        view = int(order[place])
+    for turn in range(begin, end):
+        view = int(order[turn])
         if c.chosen[view] < 0:
             continue
         last = -1.0

@@ -8,6 +8,15 @@ The algorithm asks for the latency of the whole configuration for every alternat
 that is not needed: all that a view feeds rises with its own latency and never falls, so the best alternative
 of a view is the one by which the view itself is quickest. With utilization in the cost it is needed, for
 alternatives that are not worse in both; the latencies that change are computed, and no others.
+
+It is one view more, the last, at one site more, whose bounds are those of the source; it has its result at
+once. Every view has one rewriting more, the last, whose only input it is, with what feeding by the source
+costs. All that is known of rewritings holds for these.
+
+Two ways. Walking up from every view and counting it at all that it meets takes as many steps as there are
+pairs of a view and one that feeds it: few where plans are flat. If it comes to more steps than a fixed limit,
+reachable sets are passed up as bits instead, 512 views at a time: (views / 64) x (inputs in use) words,
+however deep the plan is.
 """
 
 from __future__ import annotations
@@ -20,13 +29,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.core.jit import bare
+from headgate.core.bits import ones
+from headgate.core.jit import bare, kernel
 from headgate.errors import PlanError
 from headgate.plan.latency.ejecting import eject
-from headgate.plan.latency.impact import impact_order, reach
-from headgate.plan.latency.sourced import with_source, without_source
-from headgate.plan.measures import loads, utilization
-from headgate.plan.model import SOURCE, Costs, Plan, Rewritings, infinite_capacities
+from headgate.plan.measures import chosen_inputs, loads, plan_order, utilization
+from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings, infinite_capacities
 from headgate.plan.running.configuration import (
     EMPTY,
     FREE,
@@ -46,8 +54,8 @@ from headgate.plan.running.configuration import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.plan.model import Capacities
     from headgate.plan.running.configuration import Configuration
+
 
 STRETCHES = 16
 """A round is run in so many stretches; between them the clock is read."""
@@ -102,16 +110,16 @@ def loga(
             f"the weights are {alpha} and {beta}: they are 0 or more, and one of them is more than 0"
         )
     weights = Weights(float(alpha), float(beta))
-    _compile(weights.alpha > 0, swaps)
+    _compile(swaps)
     if to_source:
         wide = with_source(plan, rewritings, costs, capacities)
-        found = _search(*wide, weights, swaps, time_limit)
-        return found._replace(plan=without_source(found.plan, rewritings))
+        improved = _search(*wide, weights, swaps, time_limit)
+        return improved._replace(plan=without_source(improved.plan, rewritings))
     return _search(plan, rewritings, costs, capacities, weights, swaps, time_limit)
 
 
 @cache
-def _compile(mixed: bool, swaps: bool) -> None:
+def _compile(swaps: bool) -> None:
     """Have the loops compiled, by the smallest plan that there is, before the clock starts."""
     one, two = np.zeros(1, dtype=np.float64), np.zeros(2, dtype=np.float64)
     rewritings = Rewritings(
@@ -119,7 +127,7 @@ def _compile(mixed: bool, swaps: bool) -> None:
     )
     costs = Costs(one, one, one, one, one, two, two, two, two, two)
     plan = Plan(np.array([SOURCE, 0], dtype=np.int64))
-    _search(plan, rewritings, costs, infinite_capacities(2), Weights(float(mixed), 1.0), swaps, math.inf)
+    _search(plan, rewritings, costs, infinite_capacities(2), Weights(0.0, 1.0), swaps, math.inf)
 
 
 def _search(
@@ -146,10 +154,7 @@ def _search(
         tolerance = 1e-12 * (weights.alpha * trace[-1].utilization + weights.beta * trace[-1].latency)
         rounds += 1
         for begin, end in _stretches(len(order)):
-            if weights.alpha > 0:
-                _cheapen(state, order, begin, end, *weights, tolerance, tally)
-            else:
-                _quicken(state, order, begin, end, tally)
+            _improve(state, order, begin, end, *weights, tolerance, tally)
             if swaps:
                 eject(state, order, begin, end, *weights, tolerance, tally)
             trace.append(_moment(state, costs, begun))
@@ -197,22 +202,7 @@ def _refuse_overload(plan: Plan, rewritings: Rewritings, costs: Costs, capacitie
 
 
 @bare
-def _quicken(
-    c: Configuration, order: NDArray[np.int64], begin: int, end: int, tally: NDArray[np.int64]
-) -> None:
-    """Lower the latency of views of the order from `begin` to `end`; `tally[0]` counts replacements."""
-    for place in range(begin, end):
-        view = int(order[place])
-        if c.chosen[view] >= 0:
-            best = _quickest(c, view)
-            if best >= 0:
-                replace(c, view, best)
-                settle(c, push(c, EMPTY, view), EMPTY)
-                tally[0] += 1
-
-
-@bare
-def _cheapen(
+def _improve(
     c: Configuration,
     order: NDArray[np.int64],
     begin: int,
@@ -222,11 +212,11 @@ def _cheapen(
     tolerance: float,
     tally: NDArray[np.int64],
 ) -> None:
-    """Lower the mixed cost by replacing rewritings of the same views."""
-    for place in range(begin, end):
-        view = int(order[place])
+    """Replace rewritings of views of the order from `begin` to `end`; `tally[0]` counts replacements."""
+    for turn in range(begin, end):
+        view = int(order[turn])
         if c.chosen[view] >= 0:
-            best = _cheapest(c, view, alpha, beta, tolerance)
+            best = _cheapest(c, view, alpha, beta, tolerance) if alpha > 0 else _quickest(c, view)
             if best >= 0:
                 replace(c, view, best)
                 settle(c, push(c, EMPTY, view), EMPTY)
@@ -291,3 +281,153 @@ def _tried(c: Configuration, view: int, latency: float) -> float:
     grown = change(c, logged)
     forget(c, logged)
     return grown
+
+
+class Sourced(NamedTuple):
+    """An instance with the source among its views, and the plan in it."""
+
+    plan: Plan
+    rewritings: Rewritings
+    costs: Costs
+    capacities: Capacities
+
+
+def with_source(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Sourced:
+    """Put the source among the views."""
+    views = len(plan.chosen)
+    counts = np.diff(rewritings.offsets)
+    owners = np.repeat(np.arange(views), counts)
+    # A rewriting moves up by the rewritings by the source of the views before its own.
+    places = np.arange(len(owners)) + owners
+    by_source = rewritings.offsets[1:] + np.arange(views)
+    whole = len(owners) + views
+    widths = np.ones(whole, np.int64)
+    widths[places] = np.diff(rewritings.input_offsets)
+    input_offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    is_source = np.repeat(np.isin(np.arange(whole), by_source), widths)
+
+    def of_inputs(own: np.ndarray, source: np.ndarray) -> np.ndarray:
+        merged = np.empty(len(is_source), own.dtype)
+        merged[~is_source], merged[is_source] = own, source
+        return merged
+
+    def of_rewritings(own: np.ndarray, source: np.ndarray) -> np.ndarray:
+        merged = np.empty(whole, np.float64)
+        merged[places], merged[by_source] = own, source
+        return merged
+
+    one = np.zeros(1, np.float64)
+    made = Rewritings(
+        np.concatenate([[0], np.cumsum(counts + 1), [whole]]).astype(np.int64),
+        input_offsets,
+        of_inputs(rewritings.inputs, np.full(views, views, np.int32)),
+    )
+    by = {
+        name: of_rewritings(getattr(costs, name), getattr(costs, f"source_{name}"))
+        for name in ("utilization", "latency", "joining")
+    }
+    by |= {
+        name: of_inputs(getattr(costs, name), getattr(costs, f"source_{name}"))
+        for name in ("sent", "sending")
+    }
+    # The source itself is fed for nothing, and at once.
+    wide = Costs(**by, **{name: np.append(getattr(costs, name), one) for name in _BY_SOURCE})
+    bounds = Capacities(
+        np.append(capacities.sites, np.int32(len(capacities.fan_out))),
+        np.append(capacities.fan_out, capacities.source_fan_out),
+        np.append(capacities.bandwidth, capacities.source_bandwidth),
+        np.append(capacities.cpu, capacities.source_cpu),
+        np.inf,
+        np.inf,
+        np.inf,
+    )
+    chosen = np.where(plan.chosen == SOURCE, by_source, plan.chosen + np.arange(views))
+    return Sourced(Plan(np.append(chosen, SOURCE).astype(np.int64)), made, wide, bounds)
+
+
+def without_source(plan: Plan, rewritings: Rewritings) -> Plan:
+    """Read a plan back; `rewritings` are those without the source."""
+    views = len(rewritings.offsets) - 1
+    numbers = plan.chosen[:views] - np.arange(views)
+    return Plan(np.where(numbers == rewritings.offsets[1:], SOURCE, numbers).astype(np.int64))
+
+
+_BY_SOURCE = tuple(name for name in Costs._fields if name.startswith("source_"))
+
+WORDS = 8
+
+
+def reach(plan: Plan, rewritings: Rewritings, *, limit: int | None = None) -> NDArray[np.int64]:
+    """Count what each view feeds; `limit` is after how many steps of walking bits are taken."""
+    begins, ends = chosen_inputs(plan, rewritings)
+    inputs = np.ascontiguousarray(rewritings.inputs, dtype=np.int32)
+    if limit is None:
+        # A step of walking costs about as much as four words.
+        limit = 1_000_000 + len(begins) * int((ends - begins).sum()) // 256
+    counts = np.zeros(len(begins), dtype=np.int64)
+    if _by_walking(begins, ends, inputs, limit, counts):
+        return counts
+    return _by_bits(plan_order(plan, rewritings), begins, ends, inputs)
+
+
+def impact_order(latency: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Order views by falling impact: latency times what they feed; equal ones by number."""
+    return np.argsort(-(latency * counts), kind="stable").astype(np.int64)
+
+
+@kernel
+def _by_walking(
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    inputs: NDArray[np.int32],
+    limit: int,
+    counts: NDArray[np.int64],
+) -> bool:
+    views = len(begins)
+    seen = np.full(views, -1, dtype=np.int32)
+    stack = np.empty(views, dtype=np.int32)
+    steps = 0
+    for view in range(views):
+        stack[0] = view
+        size = 1
+        while size > 0:
+            size -= 1
+            at = stack[size]
+            for edge in range(begins[at], ends[at]):
+                above = inputs[edge]
+                steps += 1
+                if seen[above] != view:
+                    seen[above] = view
+                    counts[above] += 1
+                    stack[size] = above
+                    size += 1
+        if steps > limit:
+            return False
+    return True
+
+
+@kernel
+def _by_bits(
+    order: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64], inputs: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    views = len(order)
+    counts = np.zeros(views, dtype=np.int64)
+    bits = np.zeros((views, WORDS), dtype=np.uint64)
+    one = np.uint64(1)
+    block = WORDS * 64
+    for start in range(0, views, block):
+        bits[:] = np.uint64(0)
+        stop = min(views, start + block)
+        # Only views before the block's last, in the order, feed any of it.
+        for rank in range(stop - 1, -1, -1):
+            view = order[rank]
+            row = bits[view]
+            for word in range(WORDS):
+                counts[view] += ones(row[word])
+            if rank >= start:
+                row[(rank - start) >> 6] |= one << np.uint64((rank - start) & 63)
+            for edge in range(begins[view], ends[view]):
+                above = bits[inputs[edge]]
+                for word in range(WORDS):
+                    above[word] |= row[word]
+    return counts

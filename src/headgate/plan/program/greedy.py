@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.plan.program.columns import Program, ceilings
-from headgate.plan.program.relaxation import cheapest_columns, reduced_costs
+from headgate.plan.program.columns import Program, ceilings, cheapest_columns, reduced_costs
+from headgate.plan.program.presolving import loads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,14 +38,13 @@ def bargain(
     dear = np.ascontiguousarray(prices, np.float64).copy()
     chosen = cheapest_columns(program.offsets, reduced_costs(program, dear))
     limits = _inner(program)
-    load = np.zeros(len(limits))
     spread = program.costs - np.repeat(
         np.minimum.reduceat(program.costs, program.offsets[:-1]), np.diff(program.offsets)
     )
     # A price of one typical difference moves a typical view; a tenth of it a round separates them.
     step = max(float(spread.mean()), 1e-12) * 0.1
     units = _units(program)
-    _fill(program, chosen, load)
+    load = loads(program, chosen)
     begun = time.monotonic()
     for turn in range(rounds):
         broken = _turn(program, limits, units, dear, step, chosen, load)
@@ -64,9 +63,7 @@ def bargain(
 def settle(program: Program, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
     """Move views of a plan that keeps the bounds to cheaper columns, where there is room."""
     chosen = np.ascontiguousarray(chosen, np.int64).copy()
-    load = np.zeros(len(program.bounds))
-    _fill(program, chosen, load)
-    _return(program, _inner(program), chosen, load)
+    _return(program, _inner(program), chosen, loads(program, chosen))
     return chosen
 
 
@@ -81,14 +78,6 @@ def _units(program: Program) -> NDArray[np.float64]:
     total = np.bincount(program.use_rows, program.use_amounts, minlength=count)
     times = np.bincount(program.use_rows, minlength=count)
     return np.where(times > 0, total / np.maximum(times, 1), 1.0)
-
-
-@kernel
-def _fill(program: Program, chosen: NDArray[np.int64], load: NDArray[np.float64]) -> None:
-    load[:] = 0.0
-    for column in chosen:
-        for use in range(program.use_offsets[column], program.use_offsets[column + 1]):
-            load[program.use_rows[use]] += program.use_amounts[use]
 
 
 @kernel

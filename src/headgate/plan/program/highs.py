@@ -104,25 +104,6 @@ class Start(NamedTuple):
 
 def relax(matrix: Matrix, start: Start, watch: Watch, step: str) -> Outcome:
     """Solve without whole numbers, by dual simplex from a start."""
-    with _ONE_BY_ONE:
-        return _relax(matrix, start, watch, step)
-
-
-def branch(
-    matrix: Matrix,
-    watch: Watch,
-    step: str,
-    *,
-    gap: float = 0.0,
-    seconds: float | None = None,
-    first: NDArray[np.float64] | None = None,
-) -> Outcome:
-    """Solve with whole numbers, up to a gap or a time; `first` is a solution that is known."""
-    with _ONE_BY_ONE:
-        return _branch(matrix, watch, step, gap, seconds, first)
-
-
-def _relax(matrix: Matrix, start: Start, watch: Watch, step: str) -> Outcome:
     import highspy
 
     solver, listener = _solver(matrix, watch, step, whole=False)
@@ -152,14 +133,16 @@ def _relax(matrix: Matrix, start: Start, watch: Watch, step: str) -> Outcome:
     return Outcome(STOPPED, None, duals, -np.inf, info.simplex_iteration_count)
 
 
-def _branch(
+def branch(
     matrix: Matrix,
     watch: Watch,
     step: str,
-    gap: float,
-    seconds: float | None,
-    first: NDArray[np.float64] | None,
+    *,
+    gap: float = 0.0,
+    seconds: float | None = None,
+    first: NDArray[np.float64] | None = None,
 ) -> Outcome:
+    """Solve with whole numbers, up to a gap or a time; `first` is a solution that is known."""
     import highspy
 
     solver, listener = _solver(matrix, watch, step, whole=True)
@@ -181,10 +164,10 @@ def _branch(
     info, solution = solver.getInfo(), solver.getSolution()
     if ended == highspy.HighsModelStatus.kInfeasible:
         return Outcome(INFEASIBLE, None, np.zeros(0), np.inf, info.simplex_iteration_count)
-    found = (
+    usable = (
         solution.value_valid and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
     )
-    values = np.array(solution.col_value, np.float64) if found else None
+    values = np.array(solution.col_value, np.float64) if usable else None
     done = SOLVED if ended == highspy.HighsModelStatus.kOptimal else STOPPED
     bound = info.mip_dual_bound if matrix.whole else info.objective_function_value
     return Outcome(done, values, np.zeros(0), bound, info.simplex_iteration_count)
@@ -216,7 +199,8 @@ class _SolverListener:
         """Run to the end; say whether the solver got through."""
         import highspy
 
-        status = solver.run()
+        with _ONE_BY_ONE:
+            status = solver.run()
         if self._raised is not None:
             raise self._raised
         return bool(status != highspy.HighsStatus.kError)

@@ -9,10 +9,17 @@ import numpy as np
 
 from headgate.errors import PlanError
 from headgate.plan.program import highs
-from headgate.plan.program.columns import CPU, FAN_OUT, RESOURCES, Program, ceilings
+from headgate.plan.program.columns import (
+    CPU,
+    FAN_OUT,
+    RESOURCES,
+    Program,
+    ceilings,
+    cheapest_columns,
+    matrix_of,
+)
 from headgate.plan.program.highs import Watch
 from headgate.plan.program.presolving import activities, lightened
-from headgate.plan.program.relaxation import cheapest_columns, matrix_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

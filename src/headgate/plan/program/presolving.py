@@ -202,8 +202,8 @@ def _extremes(
                 least[row] = min(least[row], amount)
                 most[row] = max(most[row], amount)
             times[row] += 1
-    for place in range(rows):
-        row = touched[place]
+    for i in range(rows):
+        row = touched[i]
         if times[row] < columns:
             least[row] = 0.0
     return columns, rows
@@ -223,8 +223,8 @@ def _activities(
     highs[:] = 0.0
     for view in range(len(program.offsets) - 1):
         _, rows = _extremes(program, alive, view, least, most, times, touched)
-        for place in range(rows):
-            row = touched[place]
+        for i in range(rows):
+            row = touched[i]
             lows[row] += least[row]
             highs[row] += most[row]
             times[row] = 0
@@ -256,8 +256,8 @@ def _drop_heavy(
                     dropped += 1
                     columns -= 1
                     break
-        for place in range(rows):
-            times[touched[place]] = 0
+        for i in range(rows):
+            times[touched[i]] = 0
         if columns == 0:
             return dropped, view
     return dropped, -1
@@ -270,12 +270,12 @@ def _no_more(program: Program, binding: NDArray[np.bool_], first: int, second: i
         row = program.use_rows[use]
         if not binding[row]:
             continue
-        found = False
+        no_more = False
         for other in range(program.use_offsets[second], program.use_offsets[second + 1]):
             if program.use_rows[other] == row:
-                found = program.use_amounts[use] <= program.use_amounts[other]
+                no_more = program.use_amounts[use] <= program.use_amounts[other]
                 break
-        if not found:
+        if not no_more:
             return False
     return True
 

@@ -25,12 +25,21 @@ import numpy as np
 from headgate.errors import PlanError
 from headgate.plan.model import OPTIMAL, SOURCE, TIME_LIMIT, WITHIN_GAP, Plan, Solution, gap_of
 from headgate.plan.program import highs
-from headgate.plan.program.columns import Program, build, ceilings, sizes
+from headgate.plan.program.columns import (
+    Program,
+    Relaxed,
+    build,
+    ceilings,
+    cheapest_columns,
+    matrix_of,
+    reduced_costs,
+    relax,
+    sizes,
+)
 from headgate.plan.program.greedy import bargain, settle
 from headgate.plan.program.highs import Watch
 from headgate.plan.program.infeasible import explain
 from headgate.plan.program.presolving import loads, presolve, restrict
-from headgate.plan.program.relaxation import Relaxed, cheapest_columns, matrix_of, reduced_costs, relax
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,10 +135,10 @@ def round_off(
     reduced = reduced_costs(program, relaxed.prices)
     chosen = cheapest_columns(program.offsets, -relaxed.parts)
     fractional = np.flatnonzero(relaxed.parts[chosen] < 1.0 - NEARLY)
-    found = [first, _near(program, chosen, fractional, reduced, relaxed.parts, watch)]
-    if found[1] is None or gap_of(value_of(program, found[1]), relaxed.bound) > gap:
-        found.append(bargain(program, relaxed.prices, watch))
-    best = min(found, key=lambda plan: value_of(program, plan))
+    plans = [first, _near(program, chosen, fractional, reduced, relaxed.parts, watch)]
+    if plans[1] is None or gap_of(value_of(program, plans[1]), relaxed.bound) > gap:
+        plans.append(bargain(program, relaxed.prices, watch))
+    best = min(plans, key=lambda plan: value_of(program, plan))
     bound = relaxed.bound
     if best is None:
         return RoundedPlan(None, bound, len(fractional))

@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.errors import PlanError
-from headgate.plan.measures import latencies
+from headgate.plan.measures import latencies, order_of
 from headgate.plan.model import SOURCE, Capacities, Costs, Plan, Rewritings
-from headgate.plan.orders import order_of
-from headgate.plan.running.options import OptionRows
-from headgate.plan.running.site_loads import SiteLoads
+from headgate.plan.running.options import OptionRows, SiteLoads
 from headgate.plan.running.validate import problems
 
 if TYPE_CHECKING:
@@ -100,7 +98,7 @@ class LivePlan:
     @property
     def unfed(self) -> tuple[int, ...]:
         """List the views that nobody can feed at present."""
-        return tuple(view for view, place in enumerate(self._places) if place == UNFED)
+        return tuple(view for view, choice in enumerate(self._places) if choice == UNFED)
 
     @property
     def due(self) -> bool:
@@ -163,7 +161,7 @@ class LivePlan:
         self._away = {some: away for some, away in self._away.items() if site not in some}
         places = zip(self._bearing.sites, self._places, strict=True)
         return self._without(
-            [view for view, (at, place) in enumerate(places) if at == site and place != GONE]
+            [view for view, (at, choice) in enumerate(places) if at == site and choice != GONE]
         )
 
     def relieve(self, sites: Iterable[int]) -> Change:
@@ -217,13 +215,13 @@ class LivePlan:
         self._time(moved | settled)
         return Change(tuple(sorted(moved)), (), tuple(sorted(settled)))
 
-    def _feed_as(self, view: int, place: int) -> None:
-        self._feed(view, place)
+    def _feed_as(self, view: int, choice: int) -> None:
+        self._feed(view, choice)
         self._latency[view] = self._waited(view)
 
     def current(self) -> CurrentPlan:
         """Return the plan as it is, over the views that are fed."""
-        taken = np.array([place >= SOURCE for place in self._places], dtype=np.bool_)
+        taken = np.array([choice >= SOURCE for choice in self._places], dtype=np.bool_)
         compact = self._rows.compact(taken)
         firsts = compact.rewritings.offsets.tolist()
         places = compact.places.tolist()
@@ -245,7 +243,7 @@ class LivePlan:
         With `rewritings` and `costs` these, by the numbers of views, take the place of those that are known:
         so views that came later can feed earlier ones.
         """
-        taken = np.array([place != GONE for place in self._places], dtype=np.bool_)
+        taken = np.array([choice != GONE for choice in self._places], dtype=np.bool_)
         rows, ranks = self._rows, self._ranks
         if rewritings is not None and costs is not None:
             if len(rewritings.offsets) - 1 != len(taken):
@@ -263,8 +261,8 @@ class LivePlan:
             self._release(view)
         self._rows, self._ranks = rows, ranks
         self._away = {machine: {} for machine in self._away}
-        found = latencies(plan, compact.rewritings, compact.costs).tolist()
-        for view, number, latency in zip(views, plan.chosen.tolist(), found, strict=True):
+        waits = latencies(plan, compact.rewritings, compact.costs).tolist()
+        for view, number, latency in zip(views, plan.chosen.tolist(), waits, strict=True):
             self._feed(view, SOURCE if number == SOURCE else int(compact.places[number]))
             self._latency[view] = latency
         self._changes = 0
@@ -313,18 +311,18 @@ class LivePlan:
         best = None
         least = np.inf
         reason = "it has no rewritings"
-        for place, option in enumerate(self._rows.rewritings_of(view)):
+        for choice, option in enumerate(self._rows.rewritings_of(view)):
             if any(self._places[each] < SOURCE for each in option.inputs):
-                reason = f"rewriting {place} uses a view that is gone or not fed"
+                reason = f"rewriting {choice} uses a view that is gone or not fed"
                 continue
             latency = option.latency + max(self._latency[each] for each in option.inputs)
             cost = self.alpha * option.utilization + self.beta * latency
             if cost < least:
                 excess = self._bearing.excess(view, option)
                 if excess is None:
-                    best, least = place, cost
+                    best, least = choice, cost
                 else:
-                    reason = f"by rewriting {place} {excess}"
+                    reason = f"by rewriting {choice} {excess}"
         if best is None:
             excess = self._bearing.excess(view, self._rows.source_of(view))
             if excess is not None:
@@ -334,15 +332,15 @@ class LivePlan:
         return None
 
     def _option(self, view: int) -> Option:
-        place = self._places[view]
-        return self._rows.source_of(view) if place == SOURCE else self._rows.chosen_of(view, place)
+        choice = self._places[view]
+        return self._rows.source_of(view) if choice == SOURCE else self._rows.chosen_of(view, choice)
 
     def _waited(self, view: int) -> float:
         option = self._option(view)
         return option.latency + max((self._latency[each] for each in option.inputs), default=0.0)
 
-    def _feed(self, view: int, place: int) -> None:
-        self._places[view] = place
+    def _feed(self, view: int, choice: int) -> None:
+        self._places[view] = choice
         option = self._option(view)
         self._bearing.begin(view, option)
         for each in option.inputs:

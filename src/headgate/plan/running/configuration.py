@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from headgate.core import heaps
 from headgate.core.jit import bare, kernel
-from headgate.plan.measures import latencies, loads
-from headgate.plan.orders import order_of
+from headgate.plan.measures import latencies, loads, order_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -154,8 +154,8 @@ def _link_all(c: Configuration) -> None:
 def link(c: Configuration, view: int, rewriting: int) -> None:
     """Enter a view in the lists of its feeders."""
     slot = c.slot_offsets[view]
-    for place in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
-        feeder = c.inputs[place]
+    for edge in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
+        feeder = c.inputs[edge]
         first = c.heads[feeder]
         c.nexts[slot] = first
         c.previous[slot] = -1
@@ -169,13 +169,13 @@ def link(c: Configuration, view: int, rewriting: int) -> None:
 def unlink(c: Configuration, view: int, rewriting: int) -> None:
     """Take a view out of the lists of its feeders."""
     slot = c.slot_offsets[view]
-    for place in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
+    for edge in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
         before = c.previous[slot]
         behind = c.nexts[slot]
         if before >= 0:
             c.nexts[before] = behind
         else:
-            c.heads[c.inputs[place]] = behind
+            c.heads[c.inputs[edge]] = behind
         if behind >= 0:
             c.previous[behind] = before
         slot += 1
@@ -186,12 +186,12 @@ def shift(c: Configuration, view: int, old: int, new: int) -> None:
     """Take off sites what one rewriting of a view asks of them, and add what another does."""
     rewriting = old
     for sign in (-1.0, 1.0):
-        for place in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
-            site = c.sites[c.inputs[place]]
+        for edge in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
+            site = c.sites[c.inputs[edge]]
             if site != c.sites[view]:
                 c.used[site, 0] += sign
-                c.used[site, 1] += sign * c.sent[place]
-                c.used[site, 2] += sign * c.sending[place]
+                c.used[site, 1] += sign * c.sent[edge]
+                c.used[site, 2] += sign * c.sending[edge]
         c.used[c.sites[view], 2] += sign * c.joining[rewriting]
         rewriting = new
 
@@ -210,24 +210,24 @@ def blocked(c: Configuration, view: int, rewriting: int) -> int:
 
     FREE if all can, CROWDED if several cannot.
     """
-    found = FREE
+    crowded = FREE
     if over(c, int(c.sites[view])):
-        found = int(c.sites[view])
-    for place in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
-        site = int(c.sites[c.inputs[place]])
-        if site != found and over(c, site):
-            if found != FREE:
+        crowded = int(c.sites[view])
+    for edge in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
+        site = int(c.sites[c.inputs[edge]])
+        if site != crowded and over(c, site):
+            if crowded != FREE:
                 return CROWDED
-            found = site
-    return found
+            crowded = site
+    return crowded
 
 
 @bare
 def waited(c: Configuration, rewriting: int) -> float:
     """Compute the latency that a view would have by a rewriting."""
     slowest = 0.0
-    for place in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
-        slowest = max(slowest, c.latency[c.inputs[place]])
+    for edge in range(c.input_offsets[rewriting], c.input_offsets[rewriting + 1]):
+        slowest = max(slowest, c.latency[c.inputs[edge]])
     return float(slowest + c.own[rewriting])
 
 
@@ -247,37 +247,14 @@ def push(c: Configuration, size: int, view: int) -> int:
     if c.queued[view]:
         return size
     c.queued[view] = 1
-    rank = c.ranks[view]
-    at = size
-    while at > 0:
-        above = (at - 1) >> 1
-        if c.heap[above] <= rank:
-            break
-        c.heap[at] = c.heap[above]
-        at = above
-    c.heap[at] = rank
-    return size + 1
+    return heaps.push(c.heap, size, c.ranks[view])
 
 
 @bare
 def pop(c: Configuration, size: int) -> int:
     """Take the view that comes first in the order out of the queue of so many."""
-    top = c.heap[0]
-    last = c.heap[size - 1]
-    size -= 1
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        if below + 1 < size and c.heap[below + 1] < c.heap[below]:
-            below += 1
-        if c.heap[below] >= last:
-            break
-        c.heap[at] = c.heap[below]
-        at = below
-    c.heap[at] = last
-    view = c.order[top]
+    view = c.order[c.heap[0]]
+    heaps.pop(c.heap, size)
     c.queued[view] = 0
     return int(view)
 

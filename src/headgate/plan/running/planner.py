@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from headgate.core.ranks import double
 from headgate.errors import PlanError
 from headgate.plan.costs import Settings as CostSettings
 from headgate.plan.costs import costs_of
-from headgate.plan.graphs.joining import graphs_of, joined_rewritings, statistics_of
+from headgate.plan.graphs.embeddings import EmbeddingFinder
+from headgate.plan.graphs.joining import graphs_of, join_targets, statistics_of
 from headgate.plan.graphs.rewritability import Search
 from headgate.plan.latency.latency import loga
 from headgate.plan.measures import measures
@@ -29,13 +31,13 @@ from headgate.plan.running.saved_plan import SavedPlan
 from headgate.plan.settings import Plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from headgate.contents.views import Views
     from headgate.core.ids import Ids
-    from headgate.plan.graphs.joining import GraphStatistics
+    from headgate.plan.graphs.joining import GraphStatistics, JoinResult
     from headgate.plan.graphs.rewritability import SearchResult
     from headgate.plan.latency.latency import ImprovedPlan
     from headgate.plan.model import Capacities, Rewritings, Solution
@@ -50,19 +52,6 @@ MARGIN = 0.2
 """What the source is given beyond the views that only it can feed, as a part of these: the paper's 20 %."""
 
 
-_NUMBERS = (
-    "fan_out",
-    "bandwidth",
-    "cpu",
-    "source_fan_out",
-    "source_bandwidth",
-    "source_cpu",
-    "alpha",
-    "beta",
-    "relax",
-    "time_limit",
-    "gap",
-)
 _SWITCHES = ("swaps", "to_source")
 _PARTS: dict[str, type[Any]] = {"search": Search, "costs": CostSettings}
 
@@ -100,7 +89,7 @@ class Settings:
         for name, kind in {**_PARTS, **dict.fromkeys(_SWITCHES, bool)}.items():
             if not isinstance(getattr(self, name), kind):
                 raise PlanError(f"{name} is {getattr(self, name)!r}: give one of the class {kind.__name__}")
-        for name in _NUMBERS:
+        for name in self._numbers():
             value = getattr(self, name)
             number = double(value)
             none = name == "source_fan_out" and value is None
@@ -109,9 +98,13 @@ class Settings:
         if type(self.threads) is not int or not 1 <= self.threads <= MOST_THREADS:
             raise PlanError(f"threads is {self.threads!r}: give a whole number from 1 to {MOST_THREADS:,}")
 
+    def _numbers(self) -> list[str]:
+        others = {*_PARTS, *_SWITCHES, "threads"}
+        return [each.name for each in fields(self) if each.name not in others]
+
     def told(self) -> dict[str, Any]:
         """Return them for JSON, which has no infinity."""
-        given = {name: getattr(self, name) for name in _NUMBERS}
+        given = {name: getattr(self, name) for name in self._numbers()}
         numbers = {
             name: None if value is None or math.isinf(value) else value for name, value in given.items()
         }
@@ -137,6 +130,11 @@ class FoundRewritings(NamedTuple):
 
     searched: SearchResult
     statistics: GraphStatistics
+
+    @classmethod
+    def of(cls, joined: JoinResult) -> FoundRewritings:
+        """Return what was found target by target."""
+        return cls(joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched))
 
 
 class MadePlan(NamedTuple):
@@ -173,12 +171,11 @@ def find_ways(
     """
     (progress or _silent)("finding which views embed in which, and rewritings")
     if len(views) > HELD:
-        joined = joined_rewritings(views, settings.search, weights=sizes, threads=settings.threads)
-        return FoundRewritings(
-            joined.searched, statistics_of(joined.in_degrees, joined.removed, joined.searched)
+        return FoundRewritings.of(
+            join_targets(EmbeddingFinder(views), settings.search, weights=sizes, threads=settings.threads)
         )
-    found = graphs_of(views, settings.search, weights=sizes, threads=settings.threads)
-    return FoundRewritings(found.searched, found.statistics)
+    graphs = graphs_of(views, settings.search, weights=sizes, threads=settings.threads)
+    return FoundRewritings(graphs.searched, graphs.statistics)
 
 
 def make_plan(
@@ -204,13 +201,13 @@ def make_plan(
     if sites is None:
         sites = TextPool.build([str(identity) for identity in given.ids])
     seconds: dict[str, float] = {}
-    with _Timed(seconds, "graphs"):
-        found = ways() if ways is not None else find_ways(views, given.bytes, settings, progress)
-    rewritings = found.searched.rewritings
+    with _timed(seconds, "graphs"):
+        graphs = ways() if ways is not None else find_ways(views, given.bytes, settings, progress)
+    rewritings = graphs.searched.rewritings
     capacities = _capacities(rewritings, given.capacities, settings)
     placement = Placement(capacities.sites, given.links, given.weights)
     costs = costs_of(rewritings, given.rows, given.bytes, settings.costs, placement)
-    with _Timed(seconds, "program"):
+    with _timed(seconds, "program"):
         say(f"choosing among {len(rewritings.input_offsets) - 1:,} rewritings")
         try:
             solution = solve(
@@ -224,7 +221,7 @@ def make_plan(
         except InfeasibleError as error:
             raise error.named(Names(lambda view: repr(given.ids[view]), sites.text)) from None
     relaxed = scaled_capacities(capacities, settings.relax)
-    with _Timed(seconds, "latency"):
+    with _timed(seconds, "latency"):
         say("lowering latency")
         improved = loga(
             solution.plan,
@@ -240,7 +237,7 @@ def make_plan(
     after = measures(improved.plan, rewritings, costs)
     told = {
         **(about or {}),
-        "graphs": asdict(found.statistics),
+        "graphs": asdict(graphs.statistics),
         "utilization": {"bound": solution.bound, "gap": solution.gap, "ended": solution.ended},
         "before": {"utilization": before.utilization, "latency": before.latency},
         "after": {"utilization": after.utilization, "latency": after.latency},
@@ -263,17 +260,17 @@ def make_plan(
         given.links,
         given.weights,
     )
-    return MadePlan(saved, found, solution, improved, seconds)
+    return MadePlan(saved, graphs, solution, improved, seconds)
 
 
 def _capacities(rewritings: Rewritings, given: Capacities | None, settings: Settings) -> Capacities:
     """Take the sites' capacities as given, or the same for all; the source's are among the settings."""
-    found = given
-    if found is None:
+    capacities = given
+    if capacities is None:
         views = len(rewritings.offsets) - 1
-        found = same_capacities(views, settings.fan_out, bandwidth=settings.bandwidth, cpu=settings.cpu)
+        capacities = same_capacities(views, settings.fan_out, bandwidth=settings.bandwidth, cpu=settings.cpu)
     most = settings.source_fan_out
-    return found._replace(
+    return capacities._replace(
         source_fan_out=float(default_source_fan_out(rewritings) if most is None else most),
         source_bandwidth=settings.source_bandwidth,
         source_cpu=settings.source_cpu,
@@ -286,17 +283,12 @@ def default_source_fan_out(rewritings: Rewritings) -> float:
     return math.floor(alone * (1 + MARGIN))
 
 
-class _Timed:
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
     """Note how long a step takes."""
-
-    def __init__(self, seconds: dict[str, float], name: str) -> None:
-        self._seconds, self._name = seconds, name
-
-    def __enter__(self) -> None:
-        self._begun = time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._seconds[self._name] = time.perf_counter() - self._begun
+    begun = time.perf_counter()
+    yield
+    seconds[name] = time.perf_counter() - begun
 
 
 def _silent(text: str) -> None:

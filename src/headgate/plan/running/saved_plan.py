@@ -91,14 +91,14 @@ class SavedPlan(NamedTuple):
 
         A view that the source feeds is taken by its own site as it is.
         """
-        found = np.arange(len(self.ids))
+        hosts = np.arange(len(self.ids))
         if self.costs.hosts is None:
-            return found
+            return hosts
         chosen = (self.plan if plan is None else plan).chosen
         moved = np.flatnonzero((chosen != SOURCE) & (self.costs.hosts[chosen] != AT_VIEW))
         places = self.rewritings.input_offsets[chosen[moved]] + self.costs.hosts[chosen[moved]]
-        found[moved] = self.rewritings.inputs[places]
-        return found
+        hosts[moved] = self.rewritings.inputs[places]
+        return hosts
 
     def feeds(self) -> pa.Table:
         """Return a row for each view that another feeds: who feeds whom, and the bytes that are sent."""
@@ -135,14 +135,14 @@ class SavedPlan(NamedTuple):
             arrays["site_weights"] = self.weights
         for name, pool in (("filter", self.filters), ("site", self.sites)):
             arrays[f"{name}_offsets"], arrays[f"{name}_data"] = pool
-        found = measures(self.plan, self.rewritings, self.costs)
+        measured = measures(self.plan, self.rewritings, self.costs)
         counts = {
             "views": len(self.ids),
-            "source_fed": found.source_fed,
-            "levels": len(found.per_level),
+            "source_fed": measured.source_fed,
+            "levels": len(measured.per_level),
             "rewritings": len(self.rewritings.input_offsets) - 1,
         }
-        tables = {VIEWS: partial(_write, self.views()), FEEDS: partial(_write, self.feeds())}
+        tables = {VIEWS: partial(pq.write_table, self.views()), FEEDS: partial(pq.write_table, self.feeds())}
         write_snapshot(
             path, ROOM, {**arrays, **self.ids.to_arrays()}, counts=counts, about=about, tables=tables
         )
@@ -151,29 +151,29 @@ class SavedPlan(NamedTuple):
     def open(cls, path: Path, *, verify: bool = True) -> SavedPlan:
         """Open a snapshot, memory-mapped."""
         snapshot = open_snapshot(place_of(path), ROOM, verify=verify)
-        found, about = snapshot.arrays, dict(snapshot.about)
+        arrays, about = snapshot.arrays, dict(snapshot.about)
         if about.pop("layout", None) != LAYOUT:
             raise SnapshotError(
                 f"snapshot {path} has another layout of the plan than this Headgate reads: plan it again "
                 "(headgate plan), or use the Headgate that wrote it"
             )
         bounds = {name: _bound(value) for name, value in about.pop("source").items()}
-        given = {name: found[f"capacities_{name}"] for name in Capacities._fields if name not in _SCALARS}
+        given = {name: arrays[f"capacities_{name}"] for name in Capacities._fields if name not in _SCALARS}
         capacities: dict[str, Any] = {**given, **bounds}
         return cls(
-            Ids.from_arrays(found),
-            TextPool(found["filter_offsets"], found["filter_data"]),
-            TextPool(found["site_offsets"], found["site_data"]),
-            Rewritings(*(found[f"rewritings_{name}"] for name in Rewritings._fields)),
+            Ids.from_arrays(arrays),
+            TextPool(arrays["filter_offsets"], arrays["filter_data"]),
+            TextPool(arrays["site_offsets"], arrays["site_data"]),
+            Rewritings(*(arrays[f"rewritings_{name}"] for name in Rewritings._fields)),
             # Plans without links have no hosts.
-            Costs(**{name: found.get(f"costs_{name}") for name in Costs._fields}),  # type: ignore[arg-type]
+            Costs(**{name: arrays.get(f"costs_{name}") for name in Costs._fields}),  # type: ignore[arg-type]
             Capacities(**capacities),
-            Plan(found["before"]),
-            Plan(found["chosen"]),
+            Plan(arrays["before"]),
+            Plan(arrays["chosen"]),
             about,
-            (found["view_rows"], found["view_bytes"]) if "view_rows" in found else None,
-            Links(*(found[f"links_{name}"] for name in Links._fields)) if "links_delays" in found else None,
-            found.get("site_weights"),
+            (arrays["view_rows"], arrays["view_bytes"]) if "view_rows" in arrays else None,
+            Links(*(arrays[f"links_{name}"] for name in Links._fields)) if "links_delays" in arrays else None,
+            arrays.get("site_weights"),
         )
 
 
@@ -183,10 +183,6 @@ def _told(bound: float) -> float | None:
 
 def _bound(told: float | None) -> float:
     return float("inf") if told is None else told
-
-
-def _write(table: pa.Table, path: Path) -> None:
-    pq.write_table(table, path)
 
 
 class Delivery(NamedTuple):

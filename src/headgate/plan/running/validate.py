@@ -29,24 +29,24 @@ def problems(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capac
     input_firsts = rewritings.input_offsets.tolist()
     all_inputs = rewritings.inputs.tolist()
 
-    found: list[str] = []
+    lines: list[str] = []
     inputs: dict[int, list[int]] = {}
     for view, number in enumerate(chosen):
         if number == -1:
             continue
         if not firsts[view] <= number < firsts[view + 1]:
-            found.append(f"view {view} is fed by {number}, which is not one of its rewritings")
+            lines.append(f"view {view} is fed by {number}, which is not one of its rewritings")
             continue
         inputs[view] = all_inputs[input_firsts[number] : input_firsts[number + 1]]
         if not inputs[view]:
-            found.append(f"view {view} is fed by rewriting {number}, which has no inputs")
-        found.extend(
+            lines.append(f"view {view} is fed by rewriting {number}, which has no inputs")
+        lines.extend(
             f"view {view} is fed by view {each}, which does not exist"
             for each in inputs[view]
             if not 0 <= each < views
         )
-    if found:
-        return found
+    if lines:
+        return lines
     return _unreached(chosen, inputs) + _exceeded(chosen, inputs, input_firsts, costs, capacities)
 
 
@@ -91,12 +91,12 @@ def _exceeded(
             cpu.setdefault(site[view], []).append(float(costs.source_joining[view]))
             continue
         cpu.setdefault(site[view], []).append(float(costs.joining[number]))
-        for place, feeder in enumerate(inputs[view], input_firsts[number]):
+        for edge, feeder in enumerate(inputs[view], input_firsts[number]):
             if site[feeder] == site[view]:
                 continue
             fan_out.setdefault(site[feeder], []).append(1.0)
-            bandwidth.setdefault(site[feeder], []).append(float(costs.sent[place]))
-            cpu.setdefault(site[feeder], []).append(float(costs.sending[place]))
+            bandwidth.setdefault(site[feeder], []).append(float(costs.sent[edge]))
+            cpu.setdefault(site[feeder], []).append(float(costs.sending[edge]))
     lines = [
         line
         for what, used, bounds in (

@@ -75,7 +75,7 @@ def of_boxes(boxes: Sequence[Box], dimensions: Sequence[str]) -> Boxes:
     >>> of_boxes([Box("s1", {"age": Interval(25, 35)})], ["age"]).high.tolist()
     [35.0]
     """
-    number = {name: place for place, name in enumerate(dimensions)}
+    number = {name: dim for dim, name in enumerate(dimensions)}
     named = [(box, sorted(box.intervals, key=number.__getitem__)) for box in boxes]
     start = np.zeros(len(boxes) + 1, np.int64)
     np.cumsum([len(names) for _, names in named], out=start[1:])
@@ -185,7 +185,7 @@ def renumbered(boxes: Boxes, old: Sequence[str], new: Sequence[str]) -> Boxes:
 
 def places(old: Sequence[str], new: Sequence[str]) -> NDArray[np.int32]:
     """Find the places of some dimensions in a longer list."""
-    number = {name: place for place, name in enumerate(new)}
+    number = {name: dim for dim, name in enumerate(new)}
     return np.array([number[name] for name in old], np.int32)
 
 
@@ -210,15 +210,15 @@ def ask(
     """
     asked = BoxQuery(*(np.ones(len(dimensions)) for _ in BoxQuery._fields))
     probe(None, notion)
-    for place, name in enumerate(dimensions):
+    for dim, name in enumerate(dimensions):
         try:
-            asked.x[place], asked.y[place] = probe(event.get(name), notion)
+            asked.x[dim], asked.y[dim] = probe(event.get(name), notion)
         except EventError as error:
             raise EventError(f"the event's value of {name!r}: {error}") from None
     if factors:
         check_factors(factors)
-        for place, name in enumerate(dimensions):
-            asked.factor[place] = factors.get(name, 1.0)
+        for dim, name in enumerate(dimensions):
+            asked.factor[dim] = factors.get(name, 1.0)
     return asked
 
 

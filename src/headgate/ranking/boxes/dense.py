@@ -6,16 +6,16 @@ most of the others. In one dimension a scored interval index is better than all 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.ranking.boxes.dense_build import LONGEST, make_dense
+from headgate.ranking.boxes.best import Answers, no_answers
+from headgate.ranking.boxes.dense_build import BLOCK, LONGEST, make_dense
 from headgate.ranking.boxes.dense_kernels import (
     MAX,
     SUM,
-    Best,
-    Scratch,
+    RelaxedBuffers,
     Valuation,
     Ways,
     exact_many,
@@ -23,9 +23,8 @@ from headgate.ranking.boxes.dense_kernels import (
 )
 from headgate.ranking.boxes.ends import narrowed
 from headgate.ranking.boxes.sketch import MOST, make_page, make_sketch
-from headgate.ranking.intervals.scan import BLOCK
+from headgate.ranking.intervals.cells import Auto
 from headgate.ranking.intervals.scored import rank
-from headgate.ranking.intervals.structures import Auto
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,14 +39,6 @@ _SKETCHED = 3
 """Dimensions from which a sketch pays."""
 
 
-class Answers(NamedTuple):
-    """The best of question i: rows numbers[i, :counts[i]] and what they are worth, the best first."""
-
-    numbers: NDArray[np.int32]
-    values: NDArray[np.float64]
-    counts: NDArray[np.int64]
-
-
 class Line:
     """One dimension: a scored interval index is better than blocks there."""
 
@@ -57,16 +48,11 @@ class Line:
         self._scored = rank(low, high, score)
         self._index = Auto(self._scored)
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        return self._index.nbytes + self._scored.score.nbytes + self._scored.row.nbytes
-
     def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> Answers:
         """Find the best k for each of many questions; values are scores."""
         ranks, counts = self._index.top_many(x, y, k)
         if not len(self._scored.row):
-            return _room(len(x), 0, 0)
+            return no_answers(len(x), 0)
         ranks = np.where(np.arange(ranks.shape[1]) < counts[:, None], ranks, 0)
         return Answers(self._scored.row[ranks], self._scored.score[ranks], counts)
 
@@ -80,12 +66,6 @@ class _Dense:
         self._rows = low.shape[1]
         self._nobody = np.zeros(self._rows, np.uint8)
         self._line: Line | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        line = 0 if self._line is None else self._line.nbytes
-        return self.dense.nbytes + self._sketch.nbytes + line
 
 
 class DenseRelaxed(_Dense):
@@ -161,37 +141,25 @@ def best_relaxed(
 ) -> Answers:
     """Find the best k, of no more rows than there are, for each of many questions."""
     d = len(dense.low)
-    found = _room(len(x), k, k)
+    answers = no_answers(len(x), k)
     if d and asked.factors.any():
-        scratch = Scratch(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
-        heap = _heap(found)
-        relaxed_many(
-            dense,
-            sketch,
-            ways,
-            removed,
-            x,
-            y,
-            asked,
-            heap,
-            scratch,
-            found.values,
-            found.numbers,
-            found.counts,
-        )
-    return found
+        scratch = RelaxedBuffers(np.empty(LONGEST // BLOCK), np.empty(BLOCK), make_page(d))
+        relaxed_many(dense, sketch, ways, removed, x, y, asked, scratch, answers)
+    return answers
 
 
 class DenseExact(_Dense):
     """Rows by number, the smallest first, of which every dimension holds; numbers are by falling score.
 
     A dimension that a row has no interval in is (-inf, inf). A row that can never hold is (inf, -inf) in one.
+    `row_of` says where a row is marked as removed, if not at its number.
     """
 
-    def __init__(self, low: Columns, high: Columns) -> None:
+    def __init__(self, low: Columns, high: Columns, row_of: NDArray[np.int64] | None = None) -> None:
         if not len(low):
             low = np.full((1, low.shape[1]), -np.inf)
             high = -low
+        self._row_of = np.arange(low.shape[1]) if row_of is None else row_of
         falling = -np.arange(low.shape[1], dtype=np.float64)
         super().__init__(low, high, np.zeros(low.shape), falling)
         if len(low) == 1:
@@ -203,33 +171,12 @@ class DenseExact(_Dense):
         """Find the best k for each of many questions, given by question and dimension; values are 0."""
         if x.shape[1] == 0:
             x, y = np.zeros((len(x), 1)), np.zeros((len(x), 1))
-        found, removed = _room(len(x), k, self._rows), self._nobody if removed is None else removed
+        removed = self._nobody if removed is None else removed
         if self._line is not None and removed is self._nobody:
             best = self._line.top_many(x[:, 0], y[:, 0], k)
             return best._replace(values=np.zeros(best.values.shape))
         xs, ys = narrowed(x, y, self.dense.low.dtype.type)
-        exact_many(
-            self.dense,
-            self._sketch,
-            removed,
-            xs,
-            ys,
-            _heap(found),
-            make_page(len(self.dense.low)),
-            found.values,
-            found.numbers,
-            found.counts,
-        )
-        return found
-
-
-def _room(questions: int, k: int, rows: int) -> Answers:
-    width = min(k, rows)
-    return Answers(
-        np.zeros((questions, width), np.int32), np.zeros((questions, width)), np.zeros(questions, np.int64)
-    )
-
-
-def _heap(found: Answers) -> Best:
-    width = found.values.shape[1]
-    return Best(np.empty(width), np.empty(width, np.int32))
+        answers = no_answers(len(x), min(k, self._rows))
+        page = make_page(len(self.dense.low))
+        exact_many(self.dense, self._sketch, removed, self._row_of, xs, ys, page, answers)
+        return answers

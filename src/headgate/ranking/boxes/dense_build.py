@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.ranking.boxes.ends import narrowest
-from headgate.ranking.intervals.scan import BLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
     Ints = NDArray[np.int64]
 
+BLOCK = 64
 SHORTEST, LONGEST = 1024, 32_768
 NO_ROW = 2**31 - 1
 _CUTS = 4096
@@ -53,11 +53,6 @@ class Dense(NamedTuple):
     start: Ints
     bound: NDArray[np.float64]
     heaviest: Floats
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        return sum(array.nbytes for array in self)
 
     def check(self) -> None:
         """Assert the invariants."""
@@ -104,7 +99,7 @@ def make_dense(
     best = weight_.reshape(blocks).max(2)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
     top = np.concatenate([bound, np.full(1, -np.inf)])[order]
-    found = Dense(
+    dense = Dense(
         low_,
         high_,
         weight_,
@@ -117,9 +112,9 @@ def make_dense(
         np.array([top[a:b].max() for a, b in pairwise(starts.tolist())], np.float64),
         np.maximum.reduceat(best, starts[:-1] // BLOCK, axis=1) if n else best,
     )
-    for array in found:
+    for array in dense:
         array.flags.writeable = False
-    return found
+    return dense
 
 
 def _tier_sizes(rows: int) -> list[int]:
@@ -149,7 +144,7 @@ def _middles(low: Floats, high: Floats) -> NDArray[np.float32]:
 
     Without one end it is the other that says where; without both, nothing does.
     """
-    found = np.empty(low.shape, np.float32)
+    middles = np.empty(low.shape, np.float32)
     for j in range(len(low)):
         below, above = low[j].astype(np.float64), high[j].astype(np.float64)
         below, above = np.where(np.isfinite(below), below, above), np.where(np.isfinite(above), above, below)
@@ -157,8 +152,8 @@ def _middles(low: Floats, high: Floats) -> NDArray[np.float32]:
             middle = below / 2 + above / 2
         middle = np.where(np.isfinite(middle), middle, 0.0)
         cuts = np.sort(middle[:: max(1, len(middle) // _CUTS)])
-        found[j] = np.searchsorted(cuts, middle) / max(1, len(cuts))
-    return found
+        middles[j] = np.searchsorted(cuts, middle) / max(1, len(cuts))
+    return middles
 
 
 def _near(middles: NDArray[np.float32], order: Ints) -> Ints:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.dense_build import NO_ROW, Dense
+from headgate.ranking.boxes.best import put, sort_best, worse
+from headgate.ranking.boxes.dense_build import BLOCK, NO_ROW, Dense
 from headgate.ranking.boxes.sketch import Page, Sketch, may_hold, may_reach, note_question
-from headgate.ranking.intervals.scan import BLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from headgate.ranking.boxes.best import Answers
 
     Floats = NDArray[np.floating[Any]]
     Ints = NDArray[np.int64]
@@ -23,14 +25,7 @@ _SAFE, _TINY = 1 + 1e-9, 1e-300
 """What rounding may take from a bound that is not added up as values are, of large values and tiny ones."""
 
 
-class Best(NamedTuple):
-    """A heap of the best so far, the worst on top: by value, equal ones by number, the smaller the better."""
-
-    value: NDArray[np.float64]
-    number: NDArray[np.int32]
-
-
-class Scratch(NamedTuple):
+class RelaxedBuffers(NamedTuple):
     """Room for one question at a time: bounds of a tier's blocks, values of a block's rows."""
 
     bound: NDArray[np.float64]
@@ -64,66 +59,6 @@ class Ways(NamedTuple):
 
     of: NDArray[np.int32]
     order: NDArray[np.int32]
-
-
-@bare_inner
-def worse(value: float, number: int, other_value: float, other_number: int) -> bool:
-    """Tell whether the first comes after the other."""
-    return bool(value < other_value or (value == other_value and number > other_number))
-
-
-@bare_inner
-def put(best: Best, size: int, room: int, value: float, number: int) -> int:
-    """Put a row into the heap if it is among the best; returns how many there are then."""
-    values, numbers = best.value, best.number
-    if size < room:
-        at = size
-        while at > 0:
-            above = (at - 1) >> 1
-            if not worse(value, number, values[above], numbers[above]):
-                break
-            values[at], numbers[at] = values[above], numbers[above]
-            at = above
-        values[at], numbers[at] = value, number
-        return size + 1
-    if not worse(values[0], numbers[0], value, number):
-        return size
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and worse(values[child + 1], numbers[child + 1], values[child], numbers[child]):
-            child += 1
-        if not worse(values[child], numbers[child], value, number):
-            break
-        values[at], numbers[at] = values[child], numbers[child]
-        at = child
-    values[at], numbers[at] = value, number
-    return size
-
-
-@bare_inner
-def drain(best: Best, size: int, values: NDArray[np.float64], numbers: NDArray[np.int32]) -> None:
-    """Write what is in the heap, the best first; the heap is empty then."""
-    for left in range(size, 0, -1):
-        values[left - 1], numbers[left - 1] = best.value[0], best.number[0]
-        last = left - 1
-        value, number = best.value[last], best.number[last]
-        at = 0
-        while True:
-            child = 2 * at + 1
-            if child >= last:
-                break
-            if child + 1 < last and worse(
-                best.value[child + 1], best.number[child + 1], best.value[child], best.number[child]
-            ):
-                child += 1
-            if not worse(best.value[child], best.number[child], value, number):
-                break
-            best.value[at], best.number[at] = best.value[child], best.number[child]
-            at = child
-        best.value[at], best.number[at] = value, number
 
 
 @bare_inner
@@ -204,76 +139,61 @@ def value_in_order(dense: Dense, row: int, x: Floats, y: Floats, asked: Valuatio
     return value
 
 
-@bare_inner
-def relaxed_one(
-    dense: Dense,
-    sketch: Sketch,
-    ways: Ways,
-    removed: NDArray[np.uint8],
-    x: Floats,
-    y: Floats,
-    asked: Valuation,
-    room: int,
-    best: Best,
-    scratch: Scratch,
-) -> int:
-    """Find the best rows by the weights of what holds; returns how many."""
-    size, slack = 0, asked.slack
-    if asked.sketched:
-        note_question(sketch, x, y, scratch.page)
-    for tier in range(len(dense.bound)):
-        if room == 0 or (size == room and tier_bound(dense, tier, asked) * slack < best.value[0]):
-            break
-        first, end = dense.start[tier], dense.start[tier + 1]
-        relaxed_bounds(dense, first, end, x, y, asked, scratch.bound)
-        for block in range(first, end):
-            if size == room:
-                bound = scratch.bound[block - first] * slack
-                if worse(bound, dense.first[block], best.value[0], best.number[0]):
-                    continue
-                if asked.sketched and not may_reach(
-                    sketch, block, asked.factors, best.value[0], scratch.page
-                ):
-                    continue
-            highest = relaxed_values(dense, block, x, y, asked, scratch.value)
-            if size == room and highest * slack < best.value[0]:
-                continue
-            for i in range(BLOCK):
-                value = scratch.value[i]
-                if size == room and value * slack < best.value[0]:
-                    continue
-                row = block * BLOCK + i
-                number = dense.number[row]
-                if number == NO_ROW or removed[number]:
-                    continue
-                if len(ways.of) and ways.of[row]:
-                    value = value_in_order(dense, row, x, y, asked, ways)
-                if value > 0.0 or any_dimension_holds(dense, row, x, y, asked.factors):
-                    size = put(best, size, room, value, number)
-    return size
-
-
 @bare
 def relaxed_many(
     dense: Dense,
     sketch: Sketch,
     ways: Ways,
     removed: NDArray[np.uint8],
-    x: Floats,
-    y: Floats,
+    xs: Floats,
+    ys: Floats,
     asked: Valuation,
-    best: Best,
-    scratch: Scratch,
-    values: NDArray[np.float64],
-    numbers: NDArray[np.int32],
-    counts: Ints,
+    scratch: RelaxedBuffers,
+    answers: Answers,
 ) -> None:
-    """Answer many questions, each with as many of the best as there is room for."""
-    for i in range(len(x)):
-        counts[i] = relaxed_one(
-            dense, sketch, ways, removed, x[i], y[i], asked, values.shape[1], best, scratch
+    """Find the best rows for each of many questions, by the weights of what holds."""
+    slack, room = asked.slack, answers.values.shape[1]
+    for question in range(len(xs)):
+        x, y, values, numbers = (
+            xs[question],
+            ys[question],
+            answers.values[question],
+            answers.numbers[question],
         )
-        drain(best, counts[i], values[i], numbers[i])
+        size = 0
+        if asked.sketched:
+            note_question(sketch, x, y, scratch.page)
+        for tier in range(len(dense.bound)):
+            if room == 0 or (size == room and tier_bound(dense, tier, asked) * slack < values[0]):
+                break
+            first, end = dense.start[tier], dense.start[tier + 1]
+            relaxed_bounds(dense, first, end, x, y, asked, scratch.bound)
+            for block in range(first, end):
+                if size == room:
+                    bound = scratch.bound[block - first] * slack
+                    if worse(bound, dense.first[block], values[0], numbers[0]):
+                        continue
+                    if asked.sketched and not may_reach(
+                        sketch, block, asked.factors, values[0], scratch.page
+                    ):
+                        continue
+                highest = relaxed_values(dense, block, x, y, asked, scratch.value)
+                if size == room and highest * slack < values[0]:
+                    continue
+                for i in range(BLOCK):
+                    value = scratch.value[i]
+                    if size == room and value * slack < values[0]:
+                        continue
+                    row = block * BLOCK + i
+                    number = dense.number[row]
+                    if number == NO_ROW or removed[number]:
+                        continue
+                    if len(ways.of) and ways.of[row]:
+                        value = value_in_order(dense, row, x, y, asked, ways)
+                    if value > 0.0 or any_dimension_holds(dense, row, x, y, asked.factors):
+                        size = put(values, numbers, size, value, number)
+        sort_best(values, numbers, size)
+        answers.counts[question] = size
 
 
 @bare_inner
@@ -294,53 +214,46 @@ def row_holds(dense: Dense, row: int, x: Floats, y: Floats) -> bool:
     return j == len(x)
 
 
-@bare_inner
-def exact_one(
-    dense: Dense,
-    sketch: Sketch,
-    removed: NDArray[np.uint8],
-    x: Floats,
-    y: Floats,
-    room: int,
-    best: Best,
-    page: Page,
-) -> int:
-    """Find the rows of which all dimensions hold, the smallest numbers first; returns how many."""
-    size = 0
-    note_question(sketch, x, y, page)
-    for tier in range(len(dense.bound)):
-        if size == room:
-            # Whatever is in later tiers has a greater number.
-            break
-        for block in range(dense.start[tier], dense.start[tier + 1]):
-            if not block_holds(dense, block, x, y) or (size == room and dense.first[block] > best.number[0]):
-                continue
-            if not may_hold(sketch, block, page):
-                continue
-            for i in range(BLOCK):
-                if page.units[i] == 0:
-                    continue
-                row = block * BLOCK + i
-                number = dense.number[row]
-                if row_holds(dense, row, x, y) and number != NO_ROW and not removed[number]:
-                    size = put(best, size, room, 0.0, number)
-    return size
-
-
 @bare
 def exact_many(
     dense: Dense,
     sketch: Sketch,
     removed: NDArray[np.uint8],
-    x: Floats,
-    y: Floats,
-    best: Best,
+    row_of: Ints,
+    xs: Floats,
+    ys: Floats,
     page: Page,
-    values: NDArray[np.float64],
-    numbers: NDArray[np.int32],
-    counts: Ints,
+    answers: Answers,
 ) -> None:
-    """Answer many questions, each with as many of the best as there is room for."""
-    for i in range(len(x)):
-        counts[i] = exact_one(dense, sketch, removed, x[i], y[i], values.shape[1], best, page)
-        drain(best, counts[i], values[i], numbers[i])
+    """Find for each of many questions the rows of which all dimensions hold, the smallest numbers first.
+
+    Row n is marked as removed at row_of[n].
+    """
+    room = answers.values.shape[1]
+    for question in range(len(xs)):
+        x, y, values, numbers = (
+            xs[question],
+            ys[question],
+            answers.values[question],
+            answers.numbers[question],
+        )
+        size = 0
+        note_question(sketch, x, y, page)
+        for tier in range(len(dense.bound)):
+            if size == room:
+                # Whatever is in later tiers has a greater number.
+                break
+            for block in range(dense.start[tier], dense.start[tier + 1]):
+                if not block_holds(dense, block, x, y) or (size == room and dense.first[block] > numbers[0]):
+                    continue
+                if not may_hold(sketch, block, page):
+                    continue
+                for i in range(BLOCK):
+                    if page.units[i] == 0:
+                        continue
+                    row = block * BLOCK + i
+                    number = dense.number[row]
+                    if row_holds(dense, row, x, y) and number != NO_ROW and not removed[row_of[number]]:
+                        size = put(values, numbers, size, 0.0, number)
+        sort_best(values, numbers, size)
+        answers.counts[question] = size

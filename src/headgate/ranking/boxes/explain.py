@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from headgate.core.ranks import Best
-from headgate.ranking.boxes.boxes import renumbered, take
 from headgate.ranking.boxes.ends import MISSING, OVERLAP
 from headgate.ranking.boxes.methods import AUTO, EXACTLY
 from headgate.ranking.boxes.threshold import combined
@@ -18,7 +15,7 @@ from headgate.ranking.model import Interval
 if TYPE_CHECKING:
     from headgate.core.event import Id
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery
-    from headgate.ranking.boxes.live import View
+    from headgate.ranking.boxes.live import BoxState
     from headgate.ranking.boxes.methods import Question
 
 
@@ -129,32 +126,25 @@ class BoxExplanation:
         return lines
 
 
-def explain(view: View, question: Question, identity: Id, row: int, k: int) -> BoxExplanation:
-    """Explain the rank of one box; rows of the tail are numbered behind those of the base."""
-    base = view.base
-    if row >= base.boxes.size:
-        box = take(view.late, np.array([row - base.boxes.size]))
-    else:
-        box = renumbered(take(base.boxes, np.array([row])), base.dimensions, view.dimensions)
-    sides = _sides(view, question, box, question.ask(view.dimensions))
-    value = _value(view, question, box, sides, ())
-    best = view.top(question, k, AUTO) if k else []
-    return BoxExplanation(
-        identity,
-        question.mode,
-        k,
-        value,
-        None if value is None else _rank(view, question, identity, value),
-        Best(best[-1][1], best[-1][0]) if k and len(best) == k else None,
-        sides,
-        _hopes(view, question, identity, box, sides),
+def explain(state: BoxState, question: Question, identity: Id, k: int) -> BoxExplanation:
+    """Explain the rank of one box."""
+    row = state.rows.get(identity)
+    box, asked = state.box(row), question.ask(state.tail.dimensions)
+    sides = _sides(state, question, box, asked)
+    value = _value(state, question, box, sides, ())
+    best = state.top(question, k, AUTO)
+    last = (
+        Best(state.rows.id(int(best.rows[-1])), float(best.values[-1])) if k and len(best.rows) == k else None
     )
+    rank = None if value is None else _rank(state, question, row, value)
+    hopes = _hopes(state, question, row, box, sides)
+    return BoxExplanation(identity, question.mode, k, value, rank, last, sides, hopes)
 
 
-def _sides(view: View, question: Question, box: Boxes, asked: BoxQuery) -> tuple[Side, ...]:
+def _sides(state: BoxState, question: Question, box: Boxes, asked: BoxQuery) -> tuple[Side, ...]:
     sides = []
     for entry, dim in enumerate(box.dim.tolist()):
-        name = view.dimensions[dim]
+        name = state.tail.dimensions[dim]
         low, high = float(box.low[entry]), float(box.high[entry])
         x, y = float(asked.x[dim]), float(asked.y[dim])
         holds = low <= x and high >= y
@@ -191,7 +181,7 @@ def _side(below: bool) -> str:
 
 
 def _value(
-    view: View, question: Question, box: Boxes, sides: tuple[Side, ...], more: tuple[str, ...]
+    state: BoxState, question: Question, box: Boxes, sides: tuple[Side, ...], more: tuple[str, ...]
 ) -> float | None:
     """Return what the box is worth, if some more of its intervals held; None if it does not match."""
     held = [side for side in sides if side.holds or side.dimension in more]
@@ -200,8 +190,8 @@ def _value(
     if not held:
         return None
     counts = {side.dimension: side.counts for side in held}
-    values = [counts.get(name, 0.0) for name in view.dimensions]
-    combine = question.function(view.dimensions, view.dimensions)
+    values = [counts.get(name, 0.0) for name in state.tail.dimensions]
+    combine = question.function(state.tail.dimensions, state.tail.dimensions)
     if combine is not None:
         return combined(combine, values)
     if question.how == MAX:
@@ -213,7 +203,7 @@ def _value(
 
 
 def _hopes(
-    view: View, question: Question, identity: Id, box: Boxes, sides: tuple[Side, ...]
+    state: BoxState, question: Question, row: int, box: Boxes, sides: tuple[Side, ...]
 ) -> tuple[WhatIf, ...]:
     """Try the intervals that fail: each alone, then all. Some hold nothing, or are dropped: they cannot."""
     failed = [side for side in sides if not side.holds]
@@ -227,9 +217,9 @@ def _hopes(
         tries = []
     hopes = []
     for more in tries:
-        value = _value(view, question, box, sides, more)
+        value = _value(state, question, box, sides, more)
         if value is not None:
-            hopes.append(WhatIf(more, value, _rank(view, question, identity, value)))
+            hopes.append(WhatIf(more, value, _rank(state, question, row, value)))
     return tuple(hopes)
 
 
@@ -237,13 +227,11 @@ def _dropped(question: Question, side: Side) -> bool:
     return (question.factors or {}).get(side.dimension, 1.0) == 0
 
 
-def _rank(view: View, question: Question, identity: Id, value: float) -> int:
-    """Count the boxes that go before one with this value and id, and it."""
-    found = view.of_base(question, value)
-    place = view.base.ids.place(identity) if len(view.base.ids) else 0
-    before = int((found.value > value).sum()) + int((found.row[found.value == value] < place).sum())
-    late = view.of_tail(question, value)
-    return 1 + before + sum(worth > value or other < identity for worth, other in late)  # type: ignore[operator]
+def _rank(state: BoxState, question: Question, row: int, value: float) -> int:
+    """Count the boxes that go before a row with this value, and it."""
+    ranked, order = state.at_least(question, value), state.rows.order()
+    before = (ranked.values > value) | (order[ranked.rows] < order[row])
+    return 1 + int(before.sum())
 
 
 def _number(value: float) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +12,16 @@ from headgate.core.arguments import check_id, is_id, listed, place_of, source_of
 from headgate.core.ids import Ids
 from headgate.core.ranks import Best, check_k, check_weight
 from headgate.errors import SubscriptionError
-from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, renumbered, take
+from headgate.ranking.boxes.boxes import Boxes, of_boxes, of_columns, take
 from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.explain import BoxExplanation, explain
-from headgate.ranking.boxes.live import ROOM, Base, View, changed, compacted, fresh, widened
+from headgate.ranking.boxes.live import ROOM, Base, BoxState
 from headgate.ranking.boxes.methods import AUTO, EXACTLY, Question, check_method, methods
 from headgate.ranking.model import Box, check_box_score, check_total
+from headgate.ranking.rows import Moments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path as FilePath
 
     from numpy.typing import ArrayLike, NDArray
@@ -57,9 +58,8 @@ class BoxIndex:
 
     def __init__(self, base: Base, *, compact_after: int | None = 4096) -> None:
         self.compact_after = compact_after
-        self._view = fresh(base)
-        self._places: dict[Id, int] = {}
-        self._writing = threading.RLock()
+        self._state = BoxState(base)
+        self._moments = Moments()
 
     @classmethod
     def build(cls, boxes: Iterable[Box]) -> BoxIndex:
@@ -104,33 +104,29 @@ class BoxIndex:
 
     def save(self, path: FilePath, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot, compacted if need be; `source` says what it was built from."""
-        with self._writing:
-            if self._view.moment:
+        with self._moments.lock:
+            if self._state.changes:
                 self.compact()
-            base = self._view.base
+            base = self._state.base
         base.save(place_of(path), source=source_of(source))
 
     @property
     def dimensions(self) -> tuple[str, ...]:
         """List the dimensions in which boxes have, or had, intervals: sorted by name."""
-        return self._view.dimensions
+        return self._state.tail.dimensions
 
     @property
     def changes(self) -> int:
         """Count the changes since the base was built."""
-        return self._view.moment
+        return self._state.changes
 
     def __len__(self) -> int:
         """Count the boxes."""
-        with self._writing:
-            view = self._view
-            gone = int((view.gone <= view.moment).sum()) if len(view.gone) else 0
-            return view.base.boxes.size - gone + len(self._places)
+        return self._moments.reading(lambda: len(self._state.rows))
 
     def __contains__(self, identity: Id) -> bool:
         """Tell whether there is a box of this id."""
-        with self._writing:
-            return self._row(identity) >= 0
+        return is_id(identity) and self._moments.reading(lambda: self._state.rows.find(identity) >= 0)
 
     def top(
         self,
@@ -152,9 +148,15 @@ class BoxIndex:
         """
         check_k(k)
         check_method(mode, method)
-        view, question = self._view, Question(event, mode, notion, factors, combine)
-        question.ask(view.dimensions)
-        return [Best(identity, value) for value, identity in view.top(question, k, method)] if k else []
+        question = Question(event, mode, notion, factors, combine)
+
+        def find() -> list[Best]:
+            state = self._state
+            question.ask(state.tail.dimensions)
+            ranked = state.top(question, k, method)
+            return list(map(Best, state.rows.ids(ranked.rows), ranked.values.tolist()))
+
+        return self._moments.reading(find)
 
     def explain(
         self,
@@ -171,34 +173,33 @@ class BoxIndex:
         check_k(k)
         check_method(mode, AUTO)
         question = Question(event, mode, notion, factors, combine)
-        with self._writing:
-            view, row = self._view, self._known(identity)
-        return explain(view, question, identity, row, k)
+        _check_known(identity)
+        return self._moments.reading(lambda: explain(self._state, question, identity, k))
 
     def insert(self, box: Box) -> None:
         """Add a box; it is ranked from now on. Refuses an id that is here."""
         check_id(_box(box).id)
-        with self._writing:
-            self._check_type(box.id)
-            if self._row(box.id) >= 0:
+        with self._changing() as state:
+            if state.rows.find(box.id) >= 0:
                 raise SubscriptionError(f"id {box.id!r} is here already: delete it first")
-            view = widened(self._view, box.intervals)
-            self._publish(view, None, (box.id, of_boxes([box], view.dimensions)))
+            state.rows.check_new(box.id)
+            state.widen(box.intervals)
+            state.add(box.id, of_boxes([box], state.tail.dimensions))
 
     def delete(self, identity: Id) -> None:
         """Remove a box; it is ranked no more. Refuses an id that is not here."""
-        with self._writing:
-            row = self._known(identity)
-            self._places.pop(identity, None)
-            self._publish(self._view, row, None)
+        _check_known(identity)
+        with self._changing() as state:
+            state.rows.remove(identity)
 
     def set_score(self, identity: Id, score: float) -> None:
         """Give a box another score. Nothing is rebuilt."""
         check_box_score(score, f"subscription {identity!r}")
-        with self._writing:
-            row = self._known(identity)
-            box = self._box(row)
-            self._publish(self._view, row, (identity, box._replace(score=np.array([score], np.float64))))
+        _check_known(identity)
+        with self._changing() as state:
+            box = state.box(state.rows.get(identity))
+            state.rows.remove(identity)
+            state.add(identity, box._replace(score=np.array([score], np.float64)))
 
     def set_weights(self, identity: Id, weights: Mapping[str, float] | float) -> None:
         """Give a box other weights, as `Box` takes them: a dimension not named weighs 1."""
@@ -207,10 +208,10 @@ class BoxIndex:
             check_weight(weight, f"{name!r} of subscription {identity!r}")
         if not isinstance(weights, Mapping):
             check_weight(weights, f"subscription {identity!r}")
-        with self._writing:
-            row = self._known(identity)
-            box = self._box(row)
-            held = [self._view.dimensions[dim] for dim in box.dim.tolist()]
+        _check_known(identity)
+        with self._changing() as state:
+            box = state.box(state.rows.get(identity))
+            held = [state.tail.dimensions[dim] for dim in box.dim.tolist()]
             for name in named:
                 if name not in held:
                     raise SubscriptionError(
@@ -219,54 +220,32 @@ class BoxIndex:
             other = 1.0 if isinstance(weights, Mapping) else weights
             fresh_weights = np.array([named.get(name, other) for name in held], np.float64) + 0.0
             check_total(fresh_weights.tolist(), f"subscription {identity!r}")
-            self._publish(self._view, row, (identity, box._replace(weight=fresh_weights)))
+            state.rows.remove(identity)
+            state.add(identity, box._replace(weight=fresh_weights))
 
     def compact(self) -> None:
         """Fold the tail into a new base, without what was deleted. Others read the old one meanwhile."""
-        with self._writing:
-            self._view = fresh(compacted(self._view))
-            self._places = {}
+        with self._moments.lock:
+            folded = self._state.folded()
+            with self._moments.changing():
+                self._state = folded
 
-    def _publish(self, view: View, old: int | None, new: tuple[Id, Boxes] | None) -> None:
-        view = changed(view, old, new)
-        self._view = view
-        if new is not None:
-            self._places[new[0]] = view.late_size - 1
-        least = self.compact_after
-        if least is not None and view.moment > max(least, view.base.boxes.size // SHARE):
-            self.compact()
+    @contextmanager
+    def _changing(self) -> Iterator[BoxState]:
+        """Change what there is, and fold the tail in once there were many changes."""
+        with self._moments.lock:
+            with self._moments.changing():
+                yield self._state
+                self._state.changes += 1
+            least = self.compact_after
+            if least is not None and self._state.changes > max(least, self._state.base.boxes.size // SHARE):
+                self.compact()
 
-    def _box(self, row: int) -> Boxes:
-        """Return the box of a row, with the numbers of the view's dimensions."""
-        view, base = self._view, self._view.base
-        if row >= base.boxes.size:
-            return take(view.late, np.array([row - base.boxes.size]))
-        return renumbered(take(base.boxes, np.array([row])), base.dimensions, view.dimensions)
 
-    def _row(self, identity: Id) -> int:
-        """Find the row of a box, those of the tail behind those of the base; -1 for none."""
-        if not is_id(identity):
-            return -1
-        view = self._view
-        if identity in self._places:
-            return view.base.boxes.size + self._places[identity]
-        row = view.base.find(identity)
-        there = row >= 0 and (not len(view.gone) or view.gone[row] > view.moment)
-        return row if there else -1
-
-    def _known(self, identity: Id) -> int:
-        row = self._row(identity)
-        if row < 0:
-            raise SubscriptionError(f"there is no subscription {identity!r} here")
-        return row
-
-    def _check_type(self, identity: Id) -> None:
-        """Refuse an id that is text among numbers, or a number among texts."""
-        view = self._view
-        some = view.base.ids[0] if len(view.base.ids) else next(iter(self._places), identity)
-        if isinstance(some, int) is not isinstance(identity, int):
-            wanted = "whole numbers" if isinstance(some, int) else "text"
-            raise SubscriptionError(f"id {identity!r} has the wrong type: ids here are {wanted}")
+def _check_known(identity: object) -> None:
+    """Refuse what is no id, and so not here."""
+    if not is_id(identity):
+        raise SubscriptionError(f"there is no subscription {identity!r} here")
 
 
 def _box(given: object) -> Box:
@@ -280,8 +259,8 @@ def _by_name(boxes: Boxes, given: list[str], names: list[str]) -> Boxes:
     """Number dimensions by their names instead of by the order given."""
     if given == names:
         return boxes
-    place = {name: number for number, name in enumerate(names)}
-    dim = np.array([place[name] for name in given], np.int32)[boxes.dim]
+    dim_of = {name: number for number, name in enumerate(names)}
+    dim = np.array([dim_of[name] for name in given], np.int32)[boxes.dim]
     order = np.lexsort((dim, boxes.row))
     return boxes._replace(
         dim=dim[order], low=boxes.low[order], high=boxes.high[order], weight=boxes.weight[order]

@@ -4,11 +4,7 @@
     relaxed    auto  dense  scan  rows  sparse  threshold:STRUCTURE
 
 A method is built of the boxes of a base when it is first asked for. All of them give the same answers.
-
-Frozen structures leave out rows by flags, one byte each. Making these for every question would take longer
-than most answers. So flags of some moment are kept. For the rows that went since then, as many more are
-asked for, and they are left out here. There are at most as many as moments; after LAG of them, flags are
-made again.
+Method `scan`, once columns without blocks, is another name of `dense`.
 """
 
 from __future__ import annotations
@@ -19,62 +15,24 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from headgate.core.papers import of_papers
 from headgate.errors import EventError
 from headgate.ranking.boxes.boxes import ask, check_factors, places
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
 from headgate.ranking.boxes.ends import probe
-from headgate.ranking.boxes.intersecting import Intersecting
 from headgate.ranking.boxes.rows import RowScan, at_least
-from headgate.ranking.boxes.scan import SlabScan
 from headgate.ranking.boxes.sparse import Sparse
 from headgate.ranking.boxes.threshold import Threshold, combined, held_values
-from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, Rows, sorted_rows
+from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, BestRows, sorted_rows
 from headgate.ranking.intervals.structures import STRUCTURES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery, Combine
-    from headgate.ranking.boxes.threshold_kernels import Alive
-
-    Flags = NDArray[np.uint8] | None
-    Ask = Callable[[int, Flags], Rows]
-
-
-LAG, SPARE = 256, 16
-"""Moments after which flags are made again; rows more than wanted that are asked for at first."""
-
-
-class RemovalFlags:
-    """The flags of some moment, and answers as of another. `order` is that of the rows in the structure."""
-
-    def __init__(self, order: NDArray[np.int64] | None = None) -> None:
-        self._order = order
-        self._kept: tuple[int, Flags] = (0, None)
-
-    def top(self, k: int, alive: Alive, ask: Ask) -> Rows:
-        """Ask for the best k; `ask` is given how many, and the flags of rows to be left out."""
-        if not len(alive.gone):
-            return ask(k, None)
-        moment, flags = self._kept
-        if not 0 <= alive.moment - moment <= LAG:
-            later = alive.moment > moment
-            gone = alive.gone if self._order is None else alive.gone[self._order]
-            moment, flags = alive.moment, (gone <= alive.moment).astype(np.uint8)
-            if later:
-                self._kept = moment, flags
-        lag = alive.moment - moment
-        found = Rows(np.zeros(0), np.zeros(0, np.int64))
-        for spare in sorted({min(lag, SPARE), lag}):
-            found = ask(k + spare, flags)
-            there = alive.gone[found.row] > alive.moment
-            enough = len(found.row) < k + spare or int(there.sum()) >= k
-            found = Rows(found.value[there][:k], found.row[there][:k])
-            if enough:
-                break
-        return found
+    from headgate.ranking.boxes.threshold_kernels import Flags
 
 
 class DenseRows:
@@ -90,40 +48,25 @@ class DenseRows:
         self._relaxed: DenseRelaxed | None = None
         if how == EXACT:
             self._order = np.argsort(-boxes.score, kind="stable")
-            self._flagged = RemovalFlags(self._order)
             self._score = boxes.score
-            self._exact = DenseExact(low[:, self._order], high[:, self._order])
+            self._exact = DenseExact(low[:, self._order], high[:, self._order], self._order)
         else:
-            self._flagged = RemovalFlags()
             weight = np.zeros(shape)
             weight[at] = boxes.weight
             self._relaxed = DenseRelaxed(low, high, weight)
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        built = self._exact if self._relaxed is None else self._relaxed
-        assert built is not None
-        return built.nbytes
-
-    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
         """Find the best k."""
-        x, y = asked.x[None, :], asked.y[None, :]
-
-        def exact(wanted: int, flags: Flags) -> Rows:
-            assert self._exact is not None
-            found = self._exact.top_many(x, y, wanted, removed=flags)
-            row = self._order[found.numbers[0, : found.counts[0]]]
-            return Rows(self._score[row], row)
-
-        def relaxed(wanted: int, flags: Flags) -> Rows:
-            assert self._relaxed is not None
-            factors = None if bool((asked.factor == 1.0).all()) else asked.factor
-            found = self._relaxed.top_many(x, y, wanted, factors=factors, largest=how == MAX, removed=flags)
-            count = found.counts[0]
-            return Rows(found.values[0, :count], found.numbers[0, :count].astype(np.int64))
-
-        return self._flagged.top(k, alive, exact if how == EXACT else relaxed)
+        x, y, removed = asked.x[None, :], asked.y[None, :], gone if len(gone) else None
+        if self._exact is not None:
+            answers = self._exact.top_many(x, y, k, removed=removed)
+            row = self._order[answers.numbers[0, : answers.counts[0]]]
+            return BestRows(self._score[row], row)
+        assert self._relaxed is not None
+        factors = None if bool((asked.factor == 1.0).all()) else asked.factor
+        answers = self._relaxed.top_many(x, y, k, factors=factors, largest=how == MAX, removed=removed)
+        count = answers.counts[0]
+        return BestRows(answers.values[0, :count], answers.numbers[0, :count].astype(np.int64))
 
 
 class SparseRows:
@@ -131,22 +74,12 @@ class SparseRows:
 
     def __init__(self, boxes: Boxes) -> None:
         self._sparse = Sparse.build(boxes.size, boxes.start, boxes.dim, boxes.low, boxes.high, boxes.weight)
-        self._flagged = RemovalFlags()
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes that it adds to the boxes."""
-        return self._sparse.nbytes
-
-    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:  # noqa: ARG002 -- there is one way
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:  # noqa: ARG002 -- there is one way
         """Find the best k."""
         factors = None if bool((asked.factor == 1.0).all()) else asked.factor
-
-        def ask(wanted: int, flags: Flags) -> Rows:
-            row, value = self._sparse.top(asked.x, asked.y, wanted, factors, flags)
-            return Rows(value, row.astype(np.int64))
-
-        return self._flagged.top(k, alive, ask)
+        row, value = self._sparse.top(asked.x, asked.y, k, factors, gone if len(gone) else None)
+        return BestRows(value, row.astype(np.int64))
 
 
 EXACTLY, RELAXED = MODES = ("exact", "relaxed")
@@ -155,7 +88,7 @@ AUTO, DENSE, SCAN, ROWS, SPARSE = "auto", "dense", "scan", "rows", "sparse"
 INTERSECT, THRESHOLD = "intersect", "threshold"
 COMBINATIONS = {"sum": SUM, "max": MAX}
 NARROW, WIDE = 16, 64
-"""Up to so many dimensions `auto` takes `dense`, and up to so many columns that are scanned."""
+"""Up to so many dimensions `auto` takes `dense` at once, and up to so many where boxes are not full."""
 FULL = 0.25
 """The part of all intervals that there could be, from which on `auto` takes boxes to be full."""
 
@@ -163,11 +96,7 @@ FULL = 0.25
 class Ranker(Protocol):
     """Boxes laid out for one method."""
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes that it adds to the boxes."""
-
-    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
         """Find the best k of the rows that are there."""
 
 
@@ -190,26 +119,24 @@ def chosen(boxes: Boxes, dimensions: int, question: Question, method: str) -> st
     """Turn `auto` into the method that measurement prefers for these boxes and this question."""
     function = callable(question.combine)
     if method == AUTO and function:
-        return f"{THRESHOLD}:{SCAN}"
+        return f"{THRESHOLD}:{AUTO}"
     if function and method in {DENSE, SPARSE}:
-        raise EventError(f"the method {method!r} combines by itself: use {THRESHOLD}:{SCAN} with a function")
+        raise EventError(f"the method {method!r} combines by itself: use {THRESHOLD}:{AUTO} with a function")
     if method == SPARSE and question.how != SUM:
         raise EventError(f"the method {SPARSE!r} knows sums only: use {AUTO!r}")
     if not dimensions and method in {AUTO, DENSE, SCAN, SPARSE}:
         return ROWS
-    if dimensions == 1 and method in {AUTO, DENSE} and question.factors:
-        # One dimension is answered by the order of weights, and a factor may round two of them to the same.
-        return SCAN
     if method != AUTO:
         return method
     if dimensions <= NARROW:
         # The best by one weight are among the first of the lists, unless factors round weights to the same.
         plain = all(factor in {0, 1} for factor in (question.factors or {}).values())
         return f"{THRESHOLD}:{AUTO}" if question.how == MAX and plain else DENSE
-    full = len(boxes.dim) >= FULL * boxes.size * dimensions
-    if question.how == SUM and not full:
+    if len(boxes.dim) >= FULL * boxes.size * dimensions:
+        return DENSE
+    if question.how == SUM:
         return SPARSE
-    return SCAN if dimensions <= WIDE else ROWS
+    return DENSE if dimensions <= WIDE else ROWS
 
 
 def ranker(boxes: Boxes, dimensions: int, mode: str, method: str) -> Ranker:
@@ -217,14 +144,15 @@ def ranker(boxes: Boxes, dimensions: int, mode: str, method: str) -> Ranker:
     how = EXACT if mode == EXACTLY else SUM
     family, _, name = method.partition(":")
     if family == INTERSECT:
-        return Intersecting(boxes, dimensions, STRUCTURES[name])
+        made: Ranker = of_papers("intersecting:Intersecting", boxes, dimensions, STRUCTURES[name])
+        return made
     if family == THRESHOLD:
         return Threshold(boxes, dimensions, STRUCTURES[name])
     if family == SPARSE:
         return SparseRows(boxes)
-    if family == DENSE:
+    if family in {DENSE, SCAN}:
         return DenseRows(boxes, dimensions, how)
-    return SlabScan(boxes, dimensions, how) if family == SCAN else RowScan(boxes, how)
+    return RowScan(boxes, how)
 
 
 @dataclass(frozen=True)
@@ -261,10 +189,10 @@ class Question:
 
     def ask(self, dimensions: tuple[str, ...]) -> BoxQuery:
         """Return what is asked in some dimensions; worked out once for base and tail."""
-        found = self._asked.get(dimensions)
-        if found is None:
-            found = self._asked[dimensions] = ask(self.event, dimensions, self.notion, self.factors)
-        return found
+        query = self._asked.get(dimensions)
+        if query is None:
+            query = self._asked[dimensions] = ask(self.event, dimensions, self.notion, self.factors)
+        return query
 
     def function(self, some: Sequence[str], dimensions: Sequence[str]) -> Combine | None:
         """Return the function of the user's, if there is one, for values of some of the dimensions."""
@@ -273,11 +201,11 @@ class Question:
         combine = self.combine
         if len(some) == len(dimensions):
             return combine
-        place = places(some, dimensions).tolist()
+        dims = places(some, dimensions).tolist()
 
         def spread(values: Sequence[float]) -> float:
             wide = [0.0] * len(dimensions)
-            for at, value in zip(place, values, strict=True):
+            for at, value in zip(dims, values, strict=True):
                 wide[at] = value
             return combine(wide)
 
@@ -285,10 +213,10 @@ class Question:
 
 
 def combined_rows(
-    boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, combine: Combine, alive: Alive, count: int
-) -> Rows:
+    boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, combine: Combine, gone: Flags
+) -> BestRows:
     """Work out what every matching row is worth by a function of the user's, in plain Python."""
-    rows = at_least(boxes, bound, asked, SUM, -np.inf, alive, count).row
+    rows = at_least(boxes, bound, asked, SUM, -np.inf, gone).row
     values = [combined(combine, held_values(boxes, row, asked)) for row in rows.tolist()]
     return sorted_rows(np.array(values, np.float64), rows)
 
@@ -300,17 +228,11 @@ def matching(
     how: int,
     combine: Combine | None,
     floor: float,
-    alive: Alive,
-    count: int,
-) -> Rows:
-    """List all of the first `count` rows that are worth `floor` or more, the best first."""
+    gone: Flags,
+) -> BestRows:
+    """List all rows that are worth `floor` or more, the best first."""
     if combine is None:
-        return at_least(boxes, bound, asked, how, floor, alive, count)
-    found = combined_rows(boxes, bound, asked, combine, alive, count)
-    return best_of(found, floor)
-
-
-def best_of(found: Rows, floor: float) -> Rows:
-    """Keep the rows that are worth `floor` or more."""
-    kept = found.value >= floor
-    return Rows(found.value[kept], found.row[kept])
+        return at_least(boxes, bound, asked, how, floor, gone)
+    valued = combined_rows(boxes, bound, asked, combine, gone)
+    kept = valued.value >= floor
+    return BestRows(valued.value[kept], valued.row[kept])

@@ -15,9 +15,8 @@ from headgate.ranking.boxes.boxes import Boxes, take
 from headgate.ranking.boxes.threshold_kernels import (
     BLOCK,
     EXACT,
-    Alive,
+    BestRows,
     Heap,
-    Rows,
     emptied,
     heap_of,
     lives,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.ranking.boxes.boxes import BoxQuery
+    from headgate.ranking.boxes.threshold_kernels import Flags
 
 
 class Lift(NamedTuple):
@@ -68,32 +68,21 @@ class RowScan:
         order = np.argsort(-bound, kind="stable")
         self._boxes, self._bound, self._row = take(boxes, order), bound[order], order.astype(np.int32)
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of the boxes."""
-        return sum(column.nbytes for column in (*self._boxes, self._bound, self._row))
-
-    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
         """Find the best k."""
         heap = heap_of(min(k, len(self._row)))
         if len(heap.value):
-            best_rows(self._boxes, self._bound, self._row, asked, how, lift(asked, how), heap, alive)
+            best_rows(self._boxes, self._bound, self._row, asked, how, lift(asked, how), heap, gone)
         return emptied(heap)
 
 
 def at_least(
-    boxes: Boxes,
-    bound: NDArray[np.float64],
-    asked: BoxQuery,
-    how: int,
-    floor: float,
-    alive: Alive,
-    count: int,
-) -> Rows:
-    """List all of the first `count` rows that are worth `floor` or more."""
-    row, value = np.empty(count, np.int64), np.empty(count)
-    found = sift(boxes, bound[:count], asked, how, lift(asked, how), floor, alive, row, value)
-    return sorted_rows(value[:found], row[:found])
+    boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, how: int, floor: float, gone: Flags
+) -> BestRows:
+    """List all rows that are worth `floor` or more."""
+    row, value = np.empty(boxes.size, np.int64), np.empty(boxes.size)
+    count = sift(boxes, bound, asked, how, lift(asked, how), floor, gone, row, value)
+    return sorted_rows(value[:count], row[:count])
 
 
 @bare
@@ -129,14 +118,14 @@ def best_rows(
     how: int,
     rise: Lift,
     heap: Heap,
-    alive: Alive,
+    gone: Flags,
 ) -> None:
     """Find the best rows of boxes in falling order of bounds."""
     for at in range(len(rows)):
         if beaten(heap, bound[at], rows[at], rise):
             return
         value = worth(boxes, at, asked, how)
-        if not np.isnan(value) and lives(alive, rows[at]):
+        if not np.isnan(value) and lives(gone, rows[at]):
             offer(heap, value, rows[at])
 
 
@@ -148,7 +137,7 @@ def sift(
     how: int,
     rise: Lift,
     floor: float,
-    alive: Alive,
+    gone: Flags,
     row: NDArray[np.int64],
     value: NDArray[np.float64],
 ) -> int:
@@ -166,12 +155,12 @@ def sift(
             for at in range(first, end):
                 row[able] = at
                 able += np.uint64(lifted(bound[at], rise) >= floor)
-    found = 0
+    kept = 0
     for i in range(np.int64(able)):
         one = row[i]
-        if lives(alive, one):
+        if lives(gone, one):
             most = worth(boxes, one, asked, how)
             if most >= floor:
-                row[found], value[found] = one, most
-                found += 1
-    return found
+                row[kept], value[kept] = one, most
+                kept += 1
+    return kept

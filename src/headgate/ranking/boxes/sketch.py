@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare_inner
-from headgate.ranking.intervals.scan import BLOCK
+from headgate.ranking.boxes.dense_build import BLOCK
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,11 +39,6 @@ class Sketch(NamedTuple):
     edge: Floats
     unit: float
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        return self.low.nbytes + self.high.nbytes + self.weight.nbytes + self.edge.nbytes
-
 
 class Page(NamedTuple):
     """One question in cells, and room for the units of a block's rows."""
@@ -68,10 +63,10 @@ def make_sketch(low: Floats, high: Floats, weight: Floats) -> Sketch:
         cells[0, j] = np.searchsorted(edge[j], low[j], "right")
         cells[1, j] = np.searchsorted(edge[j], high[j], "right")
     units = np.ceil(weight.astype(np.float64) / unit).clip(0, 255).astype(np.uint8)
-    found = Sketch(cells[0], cells[1], units, edge, unit)
-    for array in found[:4]:
+    sketch = Sketch(cells[0], cells[1], units, edge, unit)
+    for array in sketch[:4]:
         array.flags.writeable = False
-    return found
+    return sketch
 
 
 def make_page(d: int) -> Page:
@@ -114,10 +109,10 @@ def may_reach(sketch: Sketch, block: int, factors: NDArray[np.float64], least: f
             holds = (sketch.low[j, base + i] <= x) & (sketch.high[j, base + i] >= y)
             units[i] += np.uint16(sketch.weight[j, base + i]) if holds else np.uint16(0)
     enough = np.uint16(min(least / sketch.unit * _SHY, 65535.0))
-    found = False
+    any_row = False
     for i in range(_LENGTH):
-        found |= units[i] >= enough
-    return found
+        any_row |= units[i] >= enough
+    return any_row
 
 
 @bare_inner
@@ -131,7 +126,7 @@ def may_hold(sketch: Sketch, block: int, page: Page) -> bool:
         for i in range(_LENGTH):
             holds = (sketch.low[j, base + i] <= x) & (sketch.high[j, base + i] >= y)
             units[i] = units[i] if holds else np.uint16(0)
-    found = False
+    any_row = False
     for i in range(_LENGTH):
-        found |= units[i] > np.uint16(0)
-    return found
+        any_row |= units[i] > np.uint16(0)
+    return any_row

@@ -26,13 +26,13 @@ each as dear as a hundred additions. Rows with one interval that nearly always h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.core.ranks import check_k
 from headgate.errors import EventError, SubscriptionError
-from headgate.ranking.boxes.dense_kernels import Best
+from headgate.ranking.boxes.best import Answers, no_answers
 from headgate.ranking.boxes.ends import narrowed, narrowest
 from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
 from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk, sparse_many
@@ -45,14 +45,6 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Floats64 = NDArray[np.float64]
     Integers = NDArray[np.integer[Any]]
-
-
-class Bests(NamedTuple):
-    """Answers to many questions: the best of question i are rows[i, :counts[i]], with their values."""
-
-    rows: NDArray[np.int32]
-    values: Floats64
-    counts: NDArray[np.int64]
 
 
 class Sparse:
@@ -83,21 +75,16 @@ class Sparse:
         tiers, tier, place, part = make_tiers(boxes.start, boxes.weight, first)
         return cls(boxes, tiers, make_lists(boxes, attributes, len(tiers.most), tier, place, part))
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes that it adds to the boxes."""
-        return self._tiers.nbytes + sum(column.nbytes for column in self._lists)
-
     def top(
         self, x: Floats64, y: Floats64, k: int, factors: Floats64 | None = None, removed: Bytes | None = None
     ) -> tuple[NDArray[np.int32], Floats64]:
         """Find the best k rows of which an interval holds, and their values; equal ones by number."""
-        found = self.top_many(np.atleast_2d(x), np.atleast_2d(y), k, factors, removed)
-        return found.rows[0, : found.counts[0]], found.values[0, : found.counts[0]]
+        answers = self.top_many(np.atleast_2d(x), np.atleast_2d(y), k, factors, removed)
+        return answers.numbers[0, : answers.counts[0]], answers.values[0, : answers.counts[0]]
 
     def top_many(
         self, x: Floats64, y: Floats64, k: int, factors: Floats64 | None = None, removed: Bytes | None = None
-    ) -> Bests:
+    ) -> Answers:
         """Find the best k rows for each of many events: x and y hold one question for each attribute."""
         check_k(k)
         attributes = len(self._lists.floor)
@@ -111,14 +98,9 @@ class Sparse:
             check_factors(factors, attributes)
             factor = np.asarray(factors, np.float64)[:attributes]
             scale, reach = scales(factor)
-        room = min(k, len(self._tiers.row))
-        found = Bests(
-            np.empty((len(x), room), np.int32),
-            np.empty((len(x), room), np.float64),
-            np.zeros(len(x), np.int64),
-        )
-        if not room:
-            return found
+        answers = no_answers(len(x), min(k, len(self._tiers.row)))
+        if not answers.values.shape[1]:
+            return answers
         kind = self._boxes.low.dtype.type
         xs, ys = narrowed(np.ascontiguousarray(x), np.ascontiguousarray(y), kind)
         sparse_many(
@@ -135,11 +117,10 @@ class Sparse:
             ),
             xs,
             ys,
-            Best(np.empty(room, np.float64), np.empty(room, np.int32)),
             make_desk(attributes),
-            *found,
+            answers,
         )
-        return found
+        return answers
 
 
 def _boxes(

@@ -8,13 +8,23 @@ import numpy as np
 
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.dense_kernels import Best, drain, put
+from headgate.ranking.boxes.best import put, sort_best
 from headgate.ranking.boxes.sparse_build import BLOCK, Boxes, Lists, cell_of
-from headgate.ranking.filters.sums_kernels import LARGEST, TINY, clear, needed, next_word, reaching, scaled
+from headgate.ranking.filters.sums_kernels import (
+    LARGEST,
+    MANY,
+    clear,
+    need_of_tier,
+    needed,
+    next_word,
+    reaching,
+    scaled,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.ranking.boxes.best import Answers
     from headgate.ranking.filters.sums import Tiers
 
     Bytes = NDArray[np.uint8]
@@ -42,7 +52,7 @@ class SparseQuery(NamedTuple):
     removed: Bytes
 
 
-class Scratch(NamedTuple):
+class ListBuffers(NamedTuple):
     """Room for one question: sums of a tier, attributes to be asked with the cells of x and y, and a batch.
 
     A batch is some blocks in which intervals may hold: the first entry, how many entries from there on are of
@@ -60,9 +70,9 @@ class Scratch(NamedTuple):
     touched: Words
 
 
-def make_desk(attributes: int) -> Scratch:
+def make_desk(attributes: int) -> ListBuffers:
     """Make room for questions about so many attributes."""
-    return Scratch(
+    return ListBuffers(
         sums=np.empty(LARGEST, np.uint16),
         attribute=np.empty(attributes, np.int32),
         x=np.empty(attributes, np.uint8),
@@ -87,7 +97,7 @@ def holding(low: Bytes, high: Bytes, first: int, count: int, x: int, y: int) -> 
 
 
 @bare_inner
-def add_batch(lists: Lists, query: SparseQuery, scratch: Scratch, count: int) -> None:
+def add_batch(lists: Lists, query: SparseQuery, scratch: ListBuffers, count: int) -> None:
     """Add the parts of the intervals of a batch that hold.
 
     First all blocks are read, then all hits are added: without a branch that depends on what was read, the
@@ -111,7 +121,7 @@ def add_batch(lists: Lists, query: SparseQuery, scratch: Scratch, count: int) ->
 
 
 @bare_inner
-def add_tier(lists: Lists, t: int, query: SparseQuery, live: int, scratch: Scratch) -> None:
+def add_tier(lists: Lists, t: int, query: SparseQuery, live: int, scratch: ListBuffers) -> None:
     """Add the parts of all intervals of a tier that hold, batch by batch."""
     count = 0
     for z in range(live):
@@ -145,47 +155,17 @@ def value_of(boxes: Boxes, row: int, query: SparseQuery) -> float:
 
 
 @bare_inner
-def sparse_one(
-    tiers: Tiers, lists: Lists, boxes: Boxes, query: SparseQuery, best: Best, scratch: Scratch, room: int
-) -> int:
-    """Find the rows of highest value, as many as there is room for; returns how many are in the heap."""
-    size, live = 0, 0
+def ask_lists(lists: Lists, query: SparseQuery, scratch: ListBuffers) -> int:
+    """Note the attributes whose lists a question reaches, and its cells there; returns how many."""
+    live = 0
     for attribute in range(len(lists.floor)):
-        reached = lists.floor[attribute] <= query.x[attribute] and lists.roof[attribute] >= query.y[attribute]
-        if reached and query.scale[attribute]:
-            scratch.attribute[live] = attribute
-            scratch.x[live] = cell_of(lists, attribute, query.x[attribute])
-            scratch.y[live] = cell_of(lists, attribute, query.y[attribute])
+        x, y = query.x[attribute], query.y[attribute]
+        if lists.floor[attribute] <= x and lists.roof[attribute] >= y and query.scale[attribute]:
+            cell = cell_of(lists, attribute, x)
+            scratch.attribute[live], scratch.x[live] = attribute, cell
+            scratch.y[live] = cell if x == y else cell_of(lists, attribute, y)
             live += 1
-    for t in range(len(tiers.most)):
-        need = 1
-        if size == room:
-            if best.value[0] >= TINY and tiers.most[t] * query.reach < best.value[0]:
-                break
-            need = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], tiers.least[t])
-        first = tiers.start[t]
-        count = tiers.start[t + 1] - first
-        clear(scratch.sums, count)
-        add_tier(lists, t, query, live, scratch)
-        word_at = next_word(scratch.sums, 0, count, np.uint16(need))
-        while word_at < count:
-            word = reaching(scratch.sums, word_at, np.uint16(need))
-            while word:
-                bit = lowest(word)
-                word ^= bit
-                place = word_at + place_of(bit)
-                row = tiers.row[first + place]
-                if len(query.removed) and query.removed[row]:
-                    continue
-                if size == room:
-                    least = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], row)
-                    if scratch.sums[place] < least:
-                        continue
-                value = value_of(boxes, row, query)
-                if value >= 0:
-                    size = put(best, size, room, value, row)
-            word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
-    return size
+    return live
 
 
 @bare
@@ -196,15 +176,41 @@ def sparse_many(
     query: SparseQuery,
     xs: Floats,
     ys: Floats,
-    best: Best,
-    scratch: Scratch,
-    rows: Ints32,
-    values: Floats64,
-    counts: Ints,
+    scratch: ListBuffers,
+    answers: Answers,
 ) -> None:
     """Find the best rows of each of many questions; those of `query` are replaced by them."""
+    room = answers.values.shape[1]
     for i in range(len(xs)):
         for attribute in range(len(query.x)):
             query.x[attribute], query.y[attribute] = xs[i, attribute], ys[i, attribute]
-        counts[i] = sparse_one(tiers, lists, boxes, query, best, scratch, rows.shape[1])
-        drain(best, counts[i], values[i], rows[i])
+        values, numbers, size = answers.values[i], answers.numbers[i], 0
+        live = ask_lists(lists, query, scratch)
+        for t in range(len(tiers.most)):
+            need = need_of_tier(tiers, t, size, values, numbers, query.reach)
+            if need > MANY:
+                break
+            first = tiers.start[t]
+            count = tiers.start[t + 1] - first
+            clear(scratch.sums, count)
+            add_tier(lists, t, query, live, scratch)
+            word_at = next_word(scratch.sums, 0, count, np.uint16(need))
+            while word_at < count:
+                word = reaching(scratch.sums, word_at, np.uint16(need))
+                while word:
+                    bit = lowest(word)
+                    word ^= bit
+                    place = word_at + place_of(bit)
+                    row = tiers.row[first + place]
+                    if len(query.removed) and query.removed[row]:
+                        continue
+                    if size == room:
+                        least = needed(values[0], numbers[0], query.reach, tiers.unit[t], row)
+                        if scratch.sums[place] < least:
+                            continue
+                    value = value_of(boxes, row, query)
+                    if value >= 0:
+                        size = put(values, numbers, size, value, row)
+                word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
+        sort_best(values, numbers, size)
+        answers.counts[i] = size

@@ -16,7 +16,7 @@ from headgate.core.ranks import double
 from headgate.errors import EventError
 from headgate.ranking.boxes.threshold_kernels import (
     DONE,
-    Rows,
+    BestRows,
     emptied,
     heap_of,
     lists_of,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery, Combine
-    from headgate.ranking.boxes.threshold_kernels import Alive
+    from headgate.ranking.boxes.threshold_kernels import Flags
     from headgate.ranking.intervals.scored import Scored, ScoredIndex
 
     Structure = Callable[[Scored], ScoredIndex]
@@ -58,12 +58,7 @@ class Threshold:
             self._indexes.append(structure(scored))
             self._rows.append(row[entries[scored.row]].astype(np.int32))
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of the indexes."""
-        return sum(index.nbytes for index in self._indexes)
-
-    def top(self, asked: BoxQuery, k: int, how: int, alive: Alive) -> Rows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
         """Find the best k. A factor of 0 drops a dimension: its walk is not begun."""
         dims = np.flatnonzero(asked.factor > 0).astype(np.int32)
         heap = heap_of(min(k, self._boxes.size))
@@ -74,7 +69,7 @@ class Threshold:
         rows = [self._rows[dim] for dim in dims.tolist()]
         size = np.full(len(dims), LEAST)
         ranks = np.empty(MOST, np.int32)
-        while (turn := merge(self._boxes, asked, how, lists, heap, alive)) != DONE:
+        while (turn := merge(self._boxes, asked, how, lists, heap, gone)) != DONE:
             wanted = int(size[turn])
             size[turn] = min(2 * wanted, MOST)
             count = walks[turn].fill(ranks[:wanted])
@@ -82,7 +77,7 @@ class Threshold:
             lists.at[turn], lists.have[turn], lists.last[turn] = 0, count, count < wanted
         return emptied(heap)
 
-    def top_any(self, asked: BoxQuery, k: int, combine: Combine, alive: Alive) -> Rows:
+    def top_any(self, asked: BoxQuery, k: int, combine: Combine, gone: Flags) -> BestRows:
         """Find the best k by any combination that does not fall when a weight rises; in plain Python.
 
         `combine` is given one number a dimension, 0 where the interval does not hold. This is the algorithm
@@ -97,15 +92,15 @@ class Threshold:
         best: list[tuple[float, int]] = []
         while walks and k:
             for dim in list(walks):
-                place = walks[dim].next()
-                if place < 0:
+                rank_ = walks[dim].next()
+                if rank_ < 0:
                     del walks[dim]
                     reach[dim] = 0.0
                     continue
-                row = int(self._rows[dim][place])
+                row = int(self._rows[dim][rank_])
                 values = held_values(self._boxes, row, asked)
                 reach[dim] = values[dim]
-                if row not in met and lives(alive, row):
+                if row not in met and lives(gone, row):
                     item = combined(combine, values), -row
                     if len(best) < k:
                         heappush(best, item)
@@ -114,9 +109,10 @@ class Threshold:
                 met.add(row)
             if len(best) == k and np.isfinite(reach).all() and combined(combine, reach) < best[0][0]:
                 break
-        found = [(value, -below) for value, below in best]
+        ranked = [(value, -below) for value, below in best]
         return sorted_rows(
-            np.array([value for value, _ in found], np.float64), np.array([row for _, row in found], np.int64)
+            np.array([value for value, _ in ranked], np.float64),
+            np.array([row for _, row in ranked], np.int64),
         )
 
 

@@ -7,23 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
+from headgate.ranking.boxes.best import put
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery
 
+    Flags = NDArray[np.uint8]
+    """Which rows are gone; empty if none is."""
+
 EXACT, SUM, MAX = range(3)
 """What a box is worth: its score if all intervals hold; the sum or the highest of the weights that hold."""
 BLOCK = 64
 DONE = -1
-
-
-class Alive(NamedTuple):
-    """Who was there at a moment: a row went at the moment gone[row]; an empty array says that none did."""
-
-    gone: NDArray[np.int32]
-    moment: int
 
 
 class Heap(NamedTuple):
@@ -39,20 +36,20 @@ def heap_of(k: int) -> Heap:
     return Heap(np.empty(k, np.float64), np.empty(k, np.int64), np.zeros(1, np.int64))
 
 
-class Rows(NamedTuple):
+class BestRows(NamedTuple):
     """An answer: rows and their values, the best first."""
 
     value: NDArray[np.float64]
     row: NDArray[np.int64]
 
 
-def sorted_rows(value: NDArray[np.float64], row: NDArray[np.int64]) -> Rows:
+def sorted_rows(value: NDArray[np.float64], row: NDArray[np.int64]) -> BestRows:
     """Put rows in order: the highest value first, equal ones by row."""
     order = np.lexsort((row, -value))
-    return Rows(value[order], row[order])
+    return BestRows(value[order], row[order])
 
 
-def emptied(heap: Heap) -> Rows:
+def emptied(heap: Heap) -> BestRows:
     """Return what is in a heap, in order."""
     size = int(heap.size[0])
     return sorted_rows(heap.value[:size], heap.row[:size])
@@ -101,9 +98,9 @@ def lists_of(dims: NDArray[np.int32], dimensions: int, room: int) -> Lists:
 
 
 @bare_inner
-def lives(alive: Alive, row: int) -> bool:
-    """Tell whether a row was there."""
-    return len(alive.gone) == 0 or bool(alive.gone[row] > alive.moment)
+def lives(gone: Flags, row: int) -> bool:
+    """Tell whether a row is there."""
+    return len(gone) == 0 or gone[row] == 0
 
 
 @bare_inner
@@ -127,35 +124,7 @@ def worth(boxes: Boxes, row: int, asked: BoxQuery, how: int) -> float:
 @bare_inner
 def offer(heap: Heap, value: float, row: int) -> None:
     """Put a row among the best if it is one of them. The heap has room for one at least."""
-    values, rows, size = heap.value, heap.row, heap.size[0]
-    if size < len(values):
-        at = size
-        heap.size[0] = size + 1
-        while at > 0:
-            above = (at - 1) >> 1
-            if values[above] < value or (values[above] == value and rows[above] > row):
-                break
-            values[at], rows[at] = values[above], rows[above]
-            at = above
-    else:
-        if value < values[0] or (value == values[0] and row > rows[0]):
-            return
-        at = 0
-        while True:
-            below = 2 * at + 1
-            if below >= size:
-                break
-            right = below + 1
-            if right < size and (
-                values[right] < values[below]
-                or (values[right] == values[below] and rows[right] > rows[below])
-            ):
-                below = right
-            if value < values[below] or (value == values[below] and row > rows[below]):
-                break
-            values[at], rows[at] = values[below], rows[below]
-            at = below
-    values[at], rows[at] = value, row
+    heap.size[0] = put(heap.value, heap.row, heap.size[0], value, row)
 
 
 @bare_inner
@@ -214,7 +183,7 @@ def finished(asked: BoxQuery, how: int, lists: Lists, heap: Heap) -> bool:
 
 
 @bare
-def merge(boxes: Boxes, asked: BoxQuery, how: int, lists: Lists, heap: Heap, alive: Alive) -> int:
+def merge(boxes: Boxes, asked: BoxQuery, how: int, lists: Lists, heap: Heap, gone: Flags) -> int:
     """Read the lists in turn until one has nothing left to read, and return it; DONE at the end."""
     count, ended = len(lists.dim), 0
     turn = lists.turn[0]
@@ -230,7 +199,7 @@ def merge(boxes: Boxes, asked: BoxQuery, how: int, lists: Lists, heap: Heap, ali
             row = lists.rows[turn, lists.at[turn]]
             lists.at[turn] += 1
             value = first_sight(boxes, row, asked, lists, turn, how)
-            if value >= 0 and lives(alive, row):
+            if value >= 0 and lives(gone, row):
                 offer(heap, value, row)
         if finished(asked, how, lists, heap):
             return DONE

@@ -32,41 +32,41 @@ class Asked(NamedTuple):
 
 def matched(asked: Asked, content: Content) -> tuple[Ints, Ints]:
     """Match events: the rows of events, rising, and the ids of filters, which are whole numbers."""
-    found = joined(content.ask(asked.events, asked.ids), pa.int64())
-    return found.rows, found.numbers
+    portion = joined(content.ask(asked.events, asked.ids), pa.int64())
+    return portion.rows, portion.numbers
 
 
-class Rows(NamedTuple):
+class MatchedRows(NamedTuple):
     """Row rows[i] matches the event at place events[i]; by event, and for each the best first."""
 
     events: Ints
     rows: Ints
 
 
-def ranked(pairs: tuple[Ints, Ints], keys: RankKeys) -> Rows:
+def ranked(pairs: tuple[Ints, Ints], keys: RankKeys) -> MatchedRows:
     """Turn matches by key into rows."""
-    events, found = pairs
+    events, numbers = pairs
     # What was subscribed later comes last for each event.
-    if bool(((np.diff(found) < 0) & (np.diff(events) == 0)).any()):
-        order = np.lexsort((found, events))
-        events, found = events[order], found[order]
-    return Rows(events, keys.rows(found))
+    if bool(((np.diff(numbers) < 0) & (np.diff(events) == 0)).any()):
+        order = np.lexsort((numbers, events))
+        events, numbers = events[order], numbers[order]
+    return MatchedRows(events, keys.rows(numbers))
 
 
-def first(asked: Asked, content: Content, keys: RankKeys, k: int) -> Rows:
+def first(asked: Asked, content: Content, keys: RankKeys, k: int) -> MatchedRows:
     """Find the first k matches of each event by key, and turn them into rows."""
     if isinstance(content, FindsFirst):
-        events, found = content.first_numbers(asked.events, k)
-        return Rows(events, keys.rows(found))
+        events, numbers = content.first_numbers(asked.events, k)
+        return MatchedRows(events, keys.rows(numbers))
     every = ranked(matched(asked, content), keys)
     kept = places_within(every.events) < k
-    return Rows(every.events[kept], every.rows[kept])
+    return MatchedRows(every.events[kept], every.rows[kept])
 
 
 def best(
-    found: Rows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
-) -> tuple[Rows, Doubles]:
+    matches: MatchedRows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
+) -> tuple[MatchedRows, Doubles]:
     """Sort the matches of each event by their values, equal ones by `order`, and cut them at k."""
-    sorted_ = np.lexsort((order[found.rows], -values, found.events))
-    sorted_ = sorted_[places_within(found.events[sorted_]) < k]
-    return Rows(found.events[sorted_], found.rows[sorted_]), values[sorted_]
+    sorted_ = np.lexsort((order[matches.rows], -values, matches.events))
+    sorted_ = sorted_[places_within(matches.events[sorted_]) < k]
+    return MatchedRows(matches.events[sorted_], matches.rows[sorted_]), values[sorted_]

@@ -18,17 +18,16 @@ import numpy as np
 
 from headgate.core.jit import kernel
 from headgate.ranking.boxes.dense import NO_WAYS, best_relaxed, valuation
-from headgate.ranking.boxes.dense_build import NO_ROW, Dense, make_dense
+from headgate.ranking.boxes.dense_build import BLOCK, NO_ROW, Dense, make_dense
 from headgate.ranking.boxes.dense_kernels import Ways
 from headgate.ranking.boxes.sketch import Sketch, make_sketch
-from headgate.ranking.intervals.scan import BLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.dense import Answers
+    from headgate.ranking.boxes.best import Answers
     from headgate.ranking.filters.clauses import Weighted
     from headgate.ranking.filters.listed import ClauseSets
 
@@ -184,8 +183,8 @@ def _commonest(attribute: Ints32, use: Ints32) -> NDArray[np.bool_]:
     count = np.bincount(pair)
     kept = np.zeros(len(count), np.bool_)
     kept[np.argsort(-count, kind="stable")[:MOST]] = True
-    found: NDArray[np.bool_] = kept[pair]
-    return found
+    common: NDArray[np.bool_] = kept[pair]
+    return common
 
 
 def _number_dimensions(attribute: Ints32, use: Ints32, start: Ints) -> tuple[Ints, Ints32]:
@@ -193,8 +192,8 @@ def _number_dimensions(attribute: Ints32, use: Ints32, start: Ints) -> tuple[Int
     width = int(use.max(initial=0)) + 1
     pair = attribute.astype(np.int64) * width + use
     count = np.bincount(pair)
-    place = np.arange(len(attribute)) - np.repeat(start[:-1], np.diff(start))
-    mean = np.bincount(pair, place) / np.maximum(count, 1)
+    position = np.arange(len(attribute)) - np.repeat(start[:-1], np.diff(start))
+    mean = np.bincount(pair, position) / np.maximum(count, 1)
     pairs = np.flatnonzero(count)
     pairs = pairs[np.argsort(mean[pairs], kind="stable")]
     number = np.zeros(len(count), np.int64)

@@ -40,8 +40,8 @@ from headgate.ranking.filters.explain import (
     RankExplanation,
     explain_relaxed,
 )
-from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held, Ranking
-from headgate.ranking.rows import Moments, Rows
+from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held
+from headgate.ranking.rows import Moments, RankedRows, RowIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -106,7 +106,7 @@ class ClauseIndex:
             content = compiled.take(numbers).index(Ids(numbers), texts)
         hashes = np.zeros(table.texts.size, np.int64)
         hashes[numbers] = hash_texts(texts.texts())
-        state = ClauseState(Rows(ids), table.rows, table.named, hashes, content, table.texts, coded)
+        state = ClauseState(RowIds(ids), table.rows, table.named, hashes, content, table.texts, coded)
         return cls(state, room)
 
     @classmethod
@@ -120,7 +120,7 @@ class ClauseIndex:
         content = room.open(path / CONTENT, verify=verify)
         coded = open_codes(path / CODES, room, frozen.table, verify=verify) if frozen.coded else None
         given = (frozen.table, frozen.named, frozen.hashes, content, frozen.texts, coded)
-        return cls(ClauseState(Rows(frozen.ids), *given), room)
+        return cls(ClauseState(RowIds(frozen.ids), *given), room)
 
     def save(self, path: Path) -> None:
         """Write a snapshot, compacted if need be."""
@@ -145,7 +145,7 @@ class ClauseIndex:
         return self._state.rows.find(identity) >= 0
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> RowIds:
         """Return the ids by row."""
         return self._state.rows
 
@@ -196,9 +196,9 @@ class ClauseIndex:
 
         def ask() -> list[Best]:
             state = self._state
-            found = state.best(Held(state, event), k, read, admitted)
-            ids = state.rows.ids(found.rows)
-            return list(map(Best, ids, found.values.tolist()))
+            ranked = state.best(Held(state, event), k, read, admitted)
+            ids = state.rows.ids(ranked.rows)
+            return list(map(Best, ids, ranked.values.tolist()))
 
         return self._moments.reading(ask)
 
@@ -209,8 +209,8 @@ class ClauseIndex:
 
         def ask() -> Portion:
             state = self._state
-            found = _coded_of(state, asked, k, read) if state.coded else _sums_of(state, asked, k, read)
-            return Portion.of(found.events, state.rows.to_arrow(found.rows), found.values)
+            ranked = _coded_of(state, asked, k, read) if state.coded else _sums_of(state, asked, k, read)
+            return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), ranked.values)
 
         return self._moments.reading(ask)
 
@@ -231,9 +231,9 @@ class ClauseIndex:
             state = self._state
             row = state.rows.get(identity)
             held = Held(state, event)
-            found = state.found(held, read, admitted)
+            running = state.found(held, read, admitted)
             clauses = _values(state, row, event, held, read, self._room)
-            explained = explain_relaxed(found, row, clauses, k, state.rows)
+            explained = explain_relaxed(running, row, clauses, k, state.rows)
             return replace(explained, through=_through(state, row))
 
         return self._moments.reading(ask)
@@ -298,19 +298,19 @@ class ClauseIndex:
             self._state = fresh
 
 
-class _Found(NamedTuple):
+class RankedMatches(NamedTuple):
     """Rows and values of events, given by place: by event, and for each the best first."""
 
     events: Ints
     rows: Ints
     values: NDArray[np.float64]
 
-    def take(self, places: NDArray[Any]) -> _Found:
+    def take(self, places: NDArray[Any]) -> RankedMatches:
         """Pick some, by place or by flag."""
-        return _Found(self.events[places], self.rows[places], self.values[places])
+        return RankedMatches(self.events[places], self.rows[places], self.values[places])
 
 
-def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> _Found:
+def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> RankedMatches:
     """Find the best rows through codes, and with those that came late if one may be among the best k."""
     assert state.coded is not None
     count = len(asked.ids)
@@ -321,29 +321,29 @@ def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, fl
     answers = state.coded_many(state.coded.coder.many_codes(asked.events), start, numbers, k, factors)
     there = np.arange(answers.values.shape[1]) < answers.counts[:, None]
     events = np.repeat(np.arange(count), answers.counts)
-    found = _Found(events, answers.numbers[there].astype(np.int64), answers.values[there])
-    open_events = state.late_most(factors) >= _floors(found, count, k)
+    coded = RankedMatches(events, answers.numbers[there].astype(np.int64), answers.values[there])
+    open_events = state.late_most(factors) >= _floors(coded, count, k)
     if not state.late or not k or not open_events.any():
-        return found
+        return coded
     if not odd:
         start, numbers = _held_of(state, asked)
     by_clause = state.factors(factors)
-    kept = ~open_events[found.events]
-    parts = [found.take(kept)]
+    kept = ~open_events[coded.events]
+    parts = [coded.take(kept)]
     for event in np.flatnonzero(open_events).tolist():
-        own = found.take(found.events == event)
+        own = coded.take(coded.events == event)
         held = numbers[start[event] : start[event + 1]]
-        best = state.with_late(Ranking(own.rows, own.values), held, k, by_clause)
-        parts.append(_Found(np.full(len(best.rows), event), best.rows, best.values))
-    both = _Found(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        best = state.with_late(RankedRows(own.rows, own.values), held, k, by_clause)
+        parts.append(RankedMatches(np.full(len(best.rows), event), best.rows, best.values))
+    both = RankedMatches(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     return both.take(np.argsort(both.events, kind="stable"))
 
 
-def _floors(found: _Found, count: int, k: int) -> NDArray[np.float64]:
+def _floors(ranked: RankedMatches, count: int, k: int) -> NDArray[np.float64]:
     """Return by event what a row must be worth to be among the best k, given those that are found."""
     floors = np.full(count, -np.inf)
-    last = places_within(found.events) == k - 1
-    floors[found.events[last]] = found.values[last]
+    last = places_within(ranked.events) == k - 1
+    floors[ranked.events[last]] = ranked.values[last]
     return floors
 
 
@@ -354,16 +354,16 @@ def _held_of(state: ClauseState, asked: Asked) -> tuple[Ints, Ints]:
     return np.searchsorted(events, np.arange(len(asked.ids) + 1)), numbers
 
 
-def _sums_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> _Found:
+def _sums_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> RankedMatches:
     """Find the best rows by the clauses that hold."""
     start, numbers = _held_of(state, asked)
     by_clause = state.factors(factors)
     places = np.flatnonzero(np.diff(start))
-    found = [state.sums(numbers[start[i] : start[i + 1]], k, by_clause, None) for i in places.tolist()]
-    return _Found(
-        np.repeat(places, [len(each.rows) for each in found]),
-        np.concatenate([NO_NUMBERS, *(each.rows for each in found)]),
-        np.concatenate([np.zeros(0), *(each.values for each in found)]),
+    ranked = [state.sums(numbers[start[i] : start[i + 1]], k, by_clause, None) for i in places.tolist()]
+    return RankedMatches(
+        np.repeat(places, [len(each.rows) for each in ranked]),
+        np.concatenate([NO_NUMBERS, *(each.rows for each in ranked)]),
+        np.concatenate([np.zeros(0), *(each.values for each in ranked)]),
     )
 
 
@@ -387,13 +387,13 @@ def _values(
 ) -> list[ClauseValue]:
     """Tell of each clause of a row what it counts and whether it held."""
     known = set(held.numbers.tolist()) if _through(state, row) == SUMMED else None
-    found = []
+    values = []
     for clause, weight in zip(*state.row(row), strict=True):
         text = state.text(clause)
         holds = clause in known if known is not None else bool(_alone(room, text).match(event))
         factor = float(np.prod([factors.get(name, 1.0) for name in state.names_of(clause)]))
-        found.append(ClauseValue(text, weight, factor, holds))
-    return found
+        values.append(ClauseValue(text, weight, factor, holds))
+    return values
 
 
 def _alone(room: ContentRoom, text: str) -> Content:

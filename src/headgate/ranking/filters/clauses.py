@@ -125,12 +125,12 @@ class Named(NamedTuple):
         counts = np.diff(self.start)
         if (counts == 1).all():
             return np.asarray(by_name[self.name])
-        found = np.ones(len(counts))
+        by_clause = np.ones(len(counts))
         # First names, second names, and so on: one after the other, in the order of the names.
         for nth in range(int(counts.max(initial=0))):
             at = np.flatnonzero(counts > nth)
-            found[at] *= by_name[self.name[self.start[at] + nth]]
-        return found
+            by_clause[at] *= by_name[self.name[self.start[at] + nth]]
+        return by_clause
 
 
 def hash_text(text: str) -> int:
@@ -203,7 +203,7 @@ def joined(first: Weighted, second: Weighted) -> Weighted:
 
 def named(places: Sequence[Sequence[int]], names: tuple[str, ...]) -> Named:
     """Put the names of clauses into columns."""
-    flat = [place for each in places for place in each]
+    flat = [name for each in places for name in each]
     return Named(names, _starts([len(each) for each in places]), np.array(flat, np.int32))
 
 
@@ -221,10 +221,10 @@ def weigh(clauses: Sequence[Clause], weights: Weights | None, what: str) -> list
     if weights is None:
         return [1.0] * len(clauses)
     check_weights(weights, what)
-    found = _fitted(clauses, weights, what)
-    if not math.isfinite(sum(found)):
+    weighed = _fitted(clauses, weights, what)
+    if not math.isfinite(sum(weighed)):
         raise SubscriptionError(f"the weights of {what} add up to more than a float holds: scale them down")
-    return found
+    return weighed
 
 
 _SHOWN = 5
@@ -254,6 +254,6 @@ def _starts(counts: Iterable[int]) -> Ints:
 
 def _longer(values: NDArray[T], least: int) -> NDArray[T]:
     """Copy values into more room."""
-    found = np.zeros(max(2 * len(values), least), values.dtype)
-    found[: len(values)] = values
-    return found
+    longer = np.zeros(max(2 * len(values), least), values.dtype)
+    longer[: len(values)] = values
+    return longer

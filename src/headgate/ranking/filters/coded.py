@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.ranking.boxes.dense import Answers
+from headgate.ranking.boxes.best import Answers, no_answers
 from headgate.ranking.filters.boxed import Boxed, make_boxes
 from headgate.ranking.filters.clauses import Named, named
 from headgate.ranking.filters.listed import MOST_WAYS, ClauseSets, HeldClauses, Listed
@@ -90,19 +90,17 @@ class Coded:
         x = codes[:, self.attributes.line].astype(np.float64, order="C")
         width = min(k, self.size)
         if self.boxed is None:
-            found = Answers(
-                np.zeros((len(x), width), np.int32), np.zeros((len(x), width)), np.zeros(len(x), np.int64)
-            )
+            answers = no_answers(len(x), width)
         else:
             by_attribute = None if by_group is None else by_group[self.attributes.group]
-            found = self.boxed.top_many(x, k, by_attribute, removed)
+            answers = self.boxed.top_many(x, k, by_attribute, removed)
         if self.listed is None or not width:
-            return found
-        if found.values.shape[1] < width:
-            wide = ((0, 0), (0, width - found.values.shape[1]))
-            found = Answers(np.pad(found.numbers, wide), np.pad(found.values, wide), found.counts)
-        self.listed.top_many(x, held, by_group, removed, found)
-        return found
+            return answers
+        if answers.values.shape[1] < width:
+            wide = ((0, 0), (0, width - answers.values.shape[1]))
+            answers = Answers(np.pad(answers.numbers, wide), np.pad(answers.values, wide), answers.counts)
+        self.listed.top_many(x, held, by_group, removed, answers)
+        return answers
 
     def is_box(self, row: int) -> bool:
         """Tell whether a row is a box."""
@@ -183,7 +181,7 @@ def _make_sets(table: Weighted, clauses: CodedClauses, names: Named) -> tuple[Cl
     if np.add.reduceat(ways[table.clause], table.start[:-1]).max() > MANY // 2:
         good &= ways == 1
     kept = good[owner]
-    numbers, place = _numbered(attribute[kept])
+    numbers, renumbered = _numbered(attribute[kept])
     odd = np.full(len(counts), -1, np.int32)
     # A clause that no row has any more need not be asked.
     asked = ~good & (uses > 0)
@@ -191,7 +189,7 @@ def _make_sets(table: Weighted, clauses: CodedClauses, names: Named) -> tuple[Cl
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.where(good, counts, 0))])
     line, own = np.divmod(pairs[numbers], max(1, width))
     return (
-        ClauseSets(group, odd, start, clauses.part[kept], place, clauses.low[kept], clauses.high[kept]),
+        ClauseSets(group, odd, start, clauses.part[kept], renumbered, clauses.low[kept], clauses.high[kept]),
         Attributes(line.astype(np.int32), own.astype(np.int32), groups),
     )
 
@@ -200,8 +198,8 @@ def _numbered(values: NDArray[np.integer[Any]]) -> tuple[NDArray[np.integer[Any]
     """List the distinct ones of some numbers from 0 on, rising, and which of these each is."""
     most = int(values.max(initial=-1)) + 1
     if most > _SMALL:
-        distinct, place = np.unique(values, return_inverse=True)
-        return distinct, place.astype(np.int32)
+        distinct, number = np.unique(values, return_inverse=True)
+        return distinct, number.astype(np.int32)
     there = np.zeros(most, np.bool_)
     there[values] = True
     return np.flatnonzero(there), (np.cumsum(there, dtype=np.int32) - np.int32(1))[values]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.protocol import Clause, CodesClauses
-from headgate.contents.refusing import made_of
 from headgate.core.interning import TextPool
+from headgate.errors import made_of
 from headgate.ranking.filters import coded
 from headgate.ranking.filters.clauses import MOST, ClauseTable, Collector, Named, Weighted, weigh
 
@@ -68,7 +68,7 @@ def _table(columns: ClauseColumns, subscriptions: Sequence[Subscription]) -> Cla
     named = Named(
         tuple(names),
         np.arange(count * width + 1) if all(len(own) == 1 for own in places) else _starts(places, count),
-        np.tile(np.array([place for own in places for place in own], np.int32), count),
+        np.tile(np.array([number for own in places for number in own], np.int32), count),
     )
     rows = Weighted(
         np.arange(count + 1) * width,
@@ -89,8 +89,8 @@ def _weights(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription])
     if quick is not None:
         return quick
     clauses = [Clause("", own) for own in names]
-    found = made_of(chosen, lambda row: weigh(clauses, row.weights, f"subscription {row.id!r}"))
-    return np.array(found, np.float64).reshape(-1)
+    weighed = made_of(chosen, lambda row: weigh(clauses, row.weights, f"subscription {row.id!r}"))
+    return np.array(weighed, np.float64).reshape(-1)
 
 
 def _quickly(
@@ -104,19 +104,19 @@ def _quickly(
     if width < 2 or len(set(keys)) < width:
         return None
     pick = itemgetter(*keys)
-    found: list[Any] = []
+    weights_: list[Any] = []
     for each in chosen:
         weights = each.weights
         if type(weights) is dict and len(weights) == width:
             try:
-                found += pick(weights)
+                weights_ += pick(weights)
             except KeyError:
                 return None
         else:
             return None
-    if not set(map(type, found)) <= {float, int}:
+    if not set(map(type, weights_)) <= {float, int}:
         return None
-    values = np.array(found, np.float64)
+    values = np.array(weights_, np.float64)
     sums = values.reshape(-1, width).sum(axis=1)
     return values if bool((values >= 0).all()) and bool(np.isfinite(sums).all()) else None
 

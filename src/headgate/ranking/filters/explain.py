@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.protocol import alone
 from headgate.core.ranks import Best
-from headgate.ranking.filters.state import best
+from headgate.ranking.rows import best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Id
-    from headgate.ranking.filters.state import Ranking
-    from headgate.ranking.rows import Rows
+    from headgate.ranking.rows import RankedRows, RowIds
 
 
 BY_RANK = "filters by rank: the first that match are the best"
@@ -142,12 +141,12 @@ class RankExplanation:
         return lines
 
 
-def explain_exact(found: Sequence[Best], own: Best, k: int, verdict: Verdict) -> RankExplanation:
+def explain_exact(running: Sequence[Best], own: Best, k: int, verdict: Verdict) -> RankExplanation:
     """Explain a rank among all that are in the running, the best first; `own` is what it would be at best."""
-    here = next((place for place, each in enumerate(found) if each.subscription == own.subscription), None)
+    here = next((at for at, each in enumerate(running) if each.subscription == own.subscription), None)
     if here is not None:
-        own = found[here]
-    before = sum((-each.value, each.subscription) < (-own.value, own.subscription) for each in found)
+        own = running[here]
+    before = sum((-each.value, each.subscription) < (-own.value, own.subscription) for each in running)
     return RankExplanation(
         subscription=own.subscription,
         mode="exact",
@@ -155,18 +154,18 @@ def explain_exact(found: Sequence[Best], own: Best, k: int, verdict: Verdict) ->
         runs=here is not None,
         value=own.value,
         before=before,
-        last=found[k - 1] if 0 < k <= len(found) else None,
+        last=running[k - 1] if 0 < k <= len(running) else None,
         verdict=verdict,
     )
 
 
 def explain_relaxed(
-    found: Ranking, row: int, clauses: Sequence[ClauseValue], k: int, rows: Rows
+    running: RankedRows, row: int, clauses: Sequence[ClauseValue], k: int, rows: RowIds
 ) -> RankExplanation:
     """Explain the rank of a row, given all rows of which anything holds and their values."""
     order, value = rows.order(), total(clauses)
-    before = (found.values > value) | ((found.values == value) & (order[found.rows] < order[row]))
-    top = best(found, k, rows)
+    before = (running.values > value) | ((running.values == value) & (order[running.rows] < order[row]))
+    top = best(running, k, rows)
     last = (int(top.rows[-1]), float(top.values[-1])) if k and len(top.rows) == k else None
 
     def enters(reached: float) -> bool:
@@ -178,7 +177,7 @@ def explain_relaxed(
         subscription=rows.id(row),
         mode="relaxed",
         k=k,
-        runs=bool((found.rows == row).any()),
+        runs=bool((running.rows == row).any()),
         value=value,
         before=int(before.sum()),
         last=None if last is None else Best(rows.id(last[0]), last[1]),

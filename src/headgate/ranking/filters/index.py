@@ -10,24 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from headgate.contents.portions import Asks, Portion, ids_of
-from headgate.contents.protocol import PAIRS
-from headgate.contents.refusing import made_of, raise_first
+from headgate.contents.protocol import PAIRS, slice_of
 from headgate.contents.scores import read_scoring
-from headgate.contents.sharing import slice_of
 from headgate.core.ids import Ids
 from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
 from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
-from headgate.errors import HeadgateError, SubscriptionError
+from headgate.errors import HeadgateError, SubscriptionError, made_of, raise_first
 from headgate.ranking.filters import base, batches
 from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.batches import Asked
 from headgate.ranking.filters.clause_index import ClauseIndex
-from headgate.ranking.filters.explain import BY_RANK, RankExplanation
+from headgate.ranking.filters.explain import BY_RANK, RankExplanation, explain_exact
 from headgate.ranking.filters.keys import RankKeys, rank
 from headgate.ranking.filters.score_state import ScoreState
-from headgate.ranking.rows import Moments, Rows
+from headgate.ranking.rows import Moments, RowIds
 from headgate.ranking.scores.table import split
 
 if TYPE_CHECKING:
@@ -120,7 +118,7 @@ class RankedIndex(Asks):
 
         `scores` are in the order of `ids`, and so are the rows of `clauses` and of `by_event`.
         """
-        state = ScoreState(Rows(ids), scores, RankKeys(*rank(scores)), content, room, by_event)
+        state = ScoreState(RowIds(ids), scores, RankKeys(*rank(scores)), content, room, by_event)
         return cls(state, clauses, room)
 
     @classmethod
@@ -134,7 +132,7 @@ class RankedIndex(Asks):
         content = room.open(path / base.CONTENT, verify=verify)
         clauses = ClauseIndex.open(path / CLAUSES, room=room, verify=verify) if frozen.relaxed else None
         keys = RankKeys(frozen.keys, frozen.rows)
-        rows = Rows(frozen.ids)
+        rows = RowIds(frozen.ids)
         return cls(ScoreState(rows, frozen.scores, keys, content, room, frozen.by_event), clauses, room)
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
@@ -234,9 +232,9 @@ class RankedIndex(Asks):
         state = self._state
         with state.naming():
             matched = batches.matched(asked, state.content)
-        found = batches.ranked(matched, state.keys)
-        order = np.lexsort((state.rows.order()[found.rows], found.events))
-        return Portion.of(found.events[order], state.rows.to_arrow(found.rows[order]))
+        pairs = batches.ranked(matched, state.keys)
+        order = np.lexsort((state.rows.order()[pairs.rows], pairs.events))
+        return Portion.of(pairs.events[order], state.rows.to_arrow(pairs.rows[order]))
 
     def top(
         self,
@@ -288,11 +286,11 @@ class RankedIndex(Asks):
             with state.naming():
                 if state.by_event:
                     every = batches.ranked(batches.matched(asked, state.content), state.keys)
-                    found, values = batches.best(every, self._values(asked, every), state.rows.order(), k)
+                    ranked, values = batches.best(every, self._values(asked, every), state.rows.order(), k)
                 else:
-                    found = batches.first(asked, state.content, state.keys, k)
-                    values = state.scores[found.rows]
-            return Portion.of(found.events, state.rows.to_arrow(found.rows), values)
+                    ranked = batches.first(asked, state.content, state.keys, k)
+                    values = state.scores[ranked.rows]
+            return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), values)
 
         return self._moments.reading(ask)
 
@@ -309,11 +307,11 @@ class RankedIndex(Asks):
         ids = ids_of(events) if identities is None else identities
         return self.best(events, ids, k, mode, **more).batch(ids)
 
-    def _values(self, asked: Asked, found: batches.Rows) -> NDArray[np.float64]:
+    def _values(self, asked: Asked, matches: batches.MatchedRows) -> NDArray[np.float64]:
         """Compute the scores of matches that depend on the event."""
         state = self._state
-        terms = state.reader.many(asked.events)[:, found.events]
-        return state.by_event.values(found.rows, state.scores, terms)
+        terms = state.reader.many(asked.events)[:, matches.events]
+        return state.by_event.values(matches.rows, state.scores, terms)
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not, clause by clause."""
@@ -327,9 +325,9 @@ class RankedIndex(Asks):
             content: Any = state.content
             if not hasattr(content, "why_not"):
                 raise SubscriptionError("near misses are known of filters over records only")
-            found = content.why_not(event, limit, within)
-            rows = state.keys.rows(np.array([each.id for each in found], np.int64))
-            return [replace(each, id=state.rows.id(int(row))) for each, row in zip(found, rows, strict=True)]
+            misses = content.why_not(event, limit, within)
+            rows = state.keys.rows(np.array([each.id for each in misses], np.int64))
+            return [replace(each, id=state.rows.id(int(row))) for each, row in zip(misses, rows, strict=True)]
 
         return self._moments.reading(ask)
 
@@ -350,27 +348,12 @@ class RankedIndex(Asks):
         def ask() -> RankExplanation:
             state = self._state
             row = state.rows.get(identity)
-            matching = state.keys.rows(state.numbers(event))
-            # Also one that does not match has a place among those that do.
-            rows = np.append(matching[matching != row], row)
+            rows = state.keys.rows(state.numbers(event))
             ranked = state.valued(rows, event).first(len(rows), state.rows.places(rows))
-            before = int(np.flatnonzero(ranked.rows == row)[0])
+            matching = [*map(Best, state.rows.ids(ranked.rows), ranked.values.tolist())]
+            own = Best(identity, float(state.valued(np.array([row]), event).values[0]))
             verdict = state.content.explain(event, state.key(identity))
-            held = [place for place in range(len(rows)) if verdict.matches or place != before]
-            last = held[k - 1 : k] if k else []
-            return RankExplanation(
-                subscription=identity,
-                mode=mode,
-                k=k,
-                runs=verdict.matches,
-                value=float(ranked.values[before]),
-                before=before,
-                last=Best(state.rows.id(int(ranked.rows[last[0]])), float(ranked.values[last[0]]))
-                if last
-                else None,
-                verdict=verdict,
-                through=BY_RANK,
-            )
+            return replace(explain_exact(matching, own, k, verdict), through=BY_RANK)
 
         return self._moments.reading(ask)
 

@@ -77,27 +77,27 @@ class RankKeys:
         if not late:
             return self._rows[np.searchsorted(self._keys, keys)]
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        found = self._rows[at] if len(self._keys) else np.zeros(len(keys), np.int64)
+        rows_ = self._rows[at] if len(self._keys) else np.zeros(len(keys), np.int64)
         if len(keys) < 256:
             for i, key in enumerate(keys.tolist()):
                 if key in late:
-                    found[i] = late[key]
-            return found
+                    rows_[i] = late[key]
+            return rows_
         known = np.array(sorted(late), np.int64)
         rows = np.array([late[key] for key in known.tolist()], np.int64)
         at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        return np.where(known[at] == keys, rows[at], found)
+        return np.where(known[at] == keys, rows[at], rows_)
 
     def key(self, row: int) -> int:
         """Return the key of a row."""
-        found = self._moved.get(row)
-        if found is None:
+        key = self._moved.get(row)
+        if key is None:
             if self._by_row is None:
                 by_row = np.zeros(int(self._rows.max(initial=-1)) + 1, np.int64)
                 by_row[self._rows] = self._keys
                 self._by_row = by_row
-            found = int(self._by_row[row])
-        return found
+            key = int(self._by_row[row])
+        return key
 
     def before(self, wanted: Rank, rank_of: Callable[[int], Rank]) -> int:
         """Count the rows that rank before one."""
@@ -136,8 +136,8 @@ class RankKeys:
         return keys, self.rows(keys)
 
     def _row(self, key: int) -> int:
-        found = self._late.get(key)
-        return int(self._rows[np.searchsorted(self._keys, key)]) if found is None else found
+        row = self._late.get(key)
+        return int(self._rows[np.searchsorted(self._keys, key)]) if row is None else row
 
     def _in_order(self) -> array[int]:
         """Return all keys in use, in rising order; made by the first change."""

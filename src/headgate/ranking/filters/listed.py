@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headgate.ranking.boxes.dense_kernels import Best
 from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
 from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk
-from headgate.ranking.filters.listed_kernels import CodedRows, Odd, listed_many
+from headgate.ranking.filters.listed_kernels import CodedRows, ListedRows, Odd, listed_many
 from headgate.ranking.filters.sums import Postings, Tiers, make_tiers, scales
-from headgate.ranking.filters.sums_kernels import SHORT, STRIDE, TINY, WHOLE, Scratch
+from headgate.ranking.filters.sums_kernels import SHORT, STRIDE, TINY, WHOLE, SumBuffers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.dense import Answers
+    from headgate.ranking.boxes.best import Answers
     from headgate.ranking.filters.clauses import Weighted
 
     Bytes = NDArray[np.uint8]
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Ints32 = NDArray[np.int32]
 
-_TIERS, _LISTS, _POSTINGS = "tiers_", "lists_", "postings_"
+_PREFIXES = "tiers_", "lists_", "postings_"
 
 
 class ClauseSets(NamedTuple):
@@ -78,23 +77,16 @@ _NONE = np.zeros(0, np.int64)
 class Listed:
     """Rows in lists, ready to be asked. Their numbers are those of the table."""
 
-    def __init__(
-        self,
-        rows: CodedRows,
-        tiers: Tiers,
-        lists: Lists,
-        postings: Postings,
-        attribute_group: Ints32,
-        short: int = SHORT,
-    ) -> None:
-        self._rows = CodedRows(*(frozen(each) for each in rows))
-        self._tiers, self._lists = (
+    def __init__(self, listed: ListedRows, attribute_group: Ints32) -> None:
+        rows, tiers, lists, postings = listed.rows, listed.tiers, listed.lists, listed.postings
+        self._listed = ListedRows(
             Tiers(*(frozen(each) for each in tiers)),
             Lists(*(frozen(each) for each in lists)),
+            Postings(*(frozen(each) for each in postings)),
+            CodedRows(*(frozen(each) for each in rows)),
+            listed.short,
         )
-        self._postings = Postings(*(frozen(each) for each in postings))
         self._group = attribute_group
-        self._short = short
         sizes = np.diff(tiers.start)
         self._largest = -(-int(sizes.max(initial=0)) // STRIDE) * STRIDE
         self._plain = _Plain(
@@ -145,12 +137,12 @@ class Listed:
         # Rows were numbered among themselves, in the same order as in the table.
         numbers = rows.astype(np.int32)
         tiers = tiers._replace(row=numbers[tiers.row], least=numbers[tiers.least])
-        return cls(_rows_of(table, sets), tiers, lists, postings, attribute_group, short)
+        return cls(ListedRows(tiers, lists, postings, _rows_of(table, sets), short), attribute_group)
 
     @property
     def size(self) -> int:
         """Count the rows."""
-        return len(self._tiers.row)
+        return len(self._listed.tiers.row)
 
     def top_many(
         self,
@@ -158,13 +150,13 @@ class Listed:
         held: HeldClauses,
         factor: Floats64 | None,
         removed: Bytes,
-        found: Answers,
+        answers: Answers,
     ) -> None:
         """Find the best rows for each of many events beside those that were found, as many as there is room.
 
         x has the codes, by event and attribute; `factor` is by group, None if all are 1; `removed` by row.
         """
-        rows, count, width = self._rows, len(held.number), found.values.shape[1]
+        count = len(held.number)
         if factor is None:
             (factor, scale), reach, kept = self._plain, 1.0, held
             odd_factor, odd_scale = np.ones(count), np.full(count, WHOLE, np.int64)
@@ -177,76 +169,73 @@ class Listed:
                 np.concatenate([np.zeros(1, np.int64), np.cumsum(there)])[held.start], held.number[there]
             )
             odd_factor, odd_scale = factor[group[there]], by_group[group[there]]
-        if (found.counts == width).all():
+        if (answers.counts == answers.values.shape[1]).all():
             # All have as many as there is room for: nothing to do if none here can be worth as much.
-            least = found.values[:, -1].min(initial=np.inf)
-            if least >= TINY and self._tiers.most[0] * reach < least:
+            least = answers.values[:, -1].min(initial=np.inf)
+            if least >= TINY and self._listed.tiers.most[0] * reach < least:
                 return
+        asked = np.empty(x.shape[1])
         listed_many(
-            self._tiers,
-            self._lists,
-            self._postings,
-            rows,
-            SparseQuery(np.empty(x.shape[1]), np.empty(0), np.empty(0), scale, reach, removed),
+            self._listed,
+            SparseQuery(asked, asked, np.empty(0), scale, reach, removed),
             Odd(
                 kept.start,
                 kept.number,
                 odd_factor,
                 odd_scale,
-                np.zeros(len(self._postings.start) - 1, np.uint8),
+                np.zeros(len(self._listed.postings.start) - 1, np.uint8),
             ),
             x,
             factor,
-            self._short,
-            Best(np.empty(width), np.empty(width, np.int32)),
             *self._desks(kept),
-            found.values,
-            found.numbers,
-            found.counts,
+            answers,
         )
 
     @property
     def _odd_group(self) -> Ints32:
-        odd = self._rows.odd
-        found = np.zeros(len(self._postings.start) - 1, np.int32)
-        found[odd[odd >= 0]] = self._rows.group[odd >= 0]
-        return found
+        odd, group = self._listed.rows.odd, self._listed.rows.group
+        groups = np.zeros(len(self._listed.postings.start) - 1, np.int32)
+        groups[odd[odd >= 0]] = group[odd >= 0]
+        return groups
 
-    def _desks(self, held: HeldClauses) -> tuple[Any, Scratch]:
+    def _desks(self, held: HeldClauses) -> tuple[Any, SumBuffers]:
         """Make room for questions about lists, and about odd clauses; both add to the same sums."""
         desk = make_desk(len(self._group))._replace(sums=np.empty(self._largest, np.uint16))
         if not len(held.number):
-            return desk, Scratch(desk.sums, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint32))
-        lengths = np.diff(self._postings.start)[held.number]
-        lengths[lengths >= self._short] = 0
+            return desk, SumBuffers(desk.sums, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint32))
+        lengths = np.diff(self._listed.postings.start)[held.number]
+        lengths[lengths >= self._listed.short] = 0
         before = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         most = int(np.diff(held.start).max(initial=0))
-        return desk, Scratch(
+        return desk, SumBuffers(
             sums=desk.sums,
             at=np.empty(most, np.int64),
             stop=np.empty(most, np.int64),
             live=np.empty(most, np.int64),
-            bucket=np.empty(len(self._tiers.most) + 2, np.int64),
+            bucket=np.empty(len(self._listed.tiers.most) + 2, np.int64),
             share=np.empty(int(np.diff(before[held.start]).max(initial=0)), np.uint32),
         )
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays, for a snapshot; without table and sets."""
-        parts = ((_TIERS, self._tiers), (_LISTS, self._lists), (_POSTINGS, self._postings))
-        return {prefix + name: array for prefix, given in parts for name, array in given._asdict().items()}
+        parts: tuple[NamedTuple, ...] = self._listed[:3]
+        return {
+            prefix + name: array
+            for prefix, part in zip(_PREFIXES, parts, strict=True)
+            for name, array in part._asdict().items()
+        }
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], table: Weighted, sets: ClauseSets, attribute_group: Ints32
     ) -> Listed:
         """Read what `to_arrays` gave."""
-        return cls(
-            _rows_of(table, sets),
-            Tiers(*(arrays[_TIERS + name] for name in Tiers._fields)),
-            Lists(*(arrays[_LISTS + name] for name in Lists._fields)),
-            Postings(*(arrays[_POSTINGS + name] for name in Postings._fields)),
-            attribute_group,
+        kinds: tuple[Any, ...] = (Tiers, Lists, Postings)
+        tiers, lists, postings = (
+            kind(*(arrays[prefix + name] for name in kind._fields))
+            for prefix, kind in zip(_PREFIXES, kinds, strict=True)
         )
+        return cls(ListedRows(tiers, lists, postings, _rows_of(table, sets), SHORT), attribute_group)
 
 
 MOST_WAYS = 8

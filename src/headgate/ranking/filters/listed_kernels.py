@@ -13,25 +13,26 @@ import numpy as np
 
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.dense_kernels import Best, drain, put
-from headgate.ranking.boxes.sparse_build import cell_of
-from headgate.ranking.boxes.sparse_kernels import Scratch, SparseQuery, add_tier
+from headgate.ranking.boxes.best import put, sort_best
+from headgate.ranking.boxes.sparse_kernels import ListBuffers, SparseQuery, add_tier, ask_lists
 from headgate.ranking.filters.sums_kernels import (
-    TINY,
+    MANY,
     ClauseQuery,
+    SumBuffers,
     add_first,
     add_short,
     clear,
+    need_of_tier,
     needed,
     next_word,
     reaching,
     sort_short,
 )
-from headgate.ranking.filters.sums_kernels import Scratch as ClauseScratch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.ranking.boxes.best import Answers
     from headgate.ranking.boxes.sparse_build import Lists
     from headgate.ranking.filters.sums import Postings, Tiers
 
@@ -62,6 +63,16 @@ class CodedRows(NamedTuple):
     attribute: Ints32
     low: Ints32
     high: Ints32
+
+
+class ListedRows(NamedTuple):
+    """Rows in lists; posting lists of odd clauses that are shorter than `short` are read once."""
+
+    tiers: Tiers
+    lists: Lists
+    postings: Postings
+    rows: CodedRows
+    short: int
 
 
 class Odd(NamedTuple):
@@ -110,95 +121,26 @@ def value_of(rows: CodedRows, row: int, x: Floats, factor: Floats64, flag: Bytes
     return value if holds else -1.0
 
 
-@bare_inner
-def listed_one(
-    tiers: Tiers,
-    lists: Lists,
-    postings: Postings,
-    rows: CodedRows,
-    query: SparseQuery,
-    held: ClauseQuery,
-    factor: Floats64,
-    flag: Bytes,
-    short: int,
-    best: Best,
-    size: int,
-    room: int,
-    scratch: Scratch,
-    aside: ClauseScratch,
-) -> int:
-    """Find the rows of highest value beside those in the heap, which has so many; returns how many then."""
-    live = 0
-    for attribute in range(len(lists.floor)):
-        code = query.x[attribute]
-        if lists.floor[attribute] <= code and lists.roof[attribute] >= code and query.scale[attribute]:
-            cell = cell_of(lists, attribute, code)
-            scratch.attribute[live], scratch.x[live], scratch.y[live] = attribute, cell, cell
-            live += 1
-    long = sort_short(postings, held, short, aside) if len(held.held) else 0
-    for t in range(len(tiers.most)):
-        need = 1
-        if size == room:
-            if best.value[0] >= TINY and tiers.most[t] * query.reach < best.value[0]:
-                break
-            need = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], tiers.least[t])
-        first = tiers.start[t]
-        count = tiers.start[t + 1] - first
-        clear(scratch.sums, count)
-        add_tier(lists, t, query, live, scratch)
-        if len(held.held):
-            add_short(t, aside)
-            add_first(t, postings, held, long, 0, aside)
-        word_at = next_word(scratch.sums, 0, count, np.uint16(need))
-        while word_at < count:
-            word = reaching(scratch.sums, word_at, np.uint16(need))
-            while word:
-                bit = lowest(word)
-                word ^= bit
-                place = word_at + place_of(bit)
-                row = tiers.row[first + place]
-                if query.removed[row]:
-                    continue
-                if size == room:
-                    least = needed(best.value[0], best.number[0], query.reach, tiers.unit[t], row)
-                    if scratch.sums[place] < least:
-                        continue
-                value = value_of(rows, row, query.x, factor, flag)
-                if value >= 0:
-                    size = put(best, size, room, value, row)
-            word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
-    return size
-
-
 @bare
 def listed_many(
-    tiers: Tiers,
-    lists: Lists,
-    postings: Postings,
-    rows: CodedRows,
+    listed: ListedRows,
     query: SparseQuery,
     odd: Odd,
     xs: Floats64,
     factor: Floats64,
-    short: int,
-    best: Best,
-    scratch: Scratch,
-    aside: ClauseScratch,
-    values: Floats64,
-    numbers: Ints32,
-    counts: Ints,
+    scratch: ListBuffers,
+    aside: SumBuffers,
+    answers: Answers,
 ) -> None:
     """Find the best rows of each of many questions beside those that are there; `factor` is by group."""
-    room = values.shape[1]
+    tiers, lists, postings = listed.tiers, listed.lists, listed.postings
+    room = answers.values.shape[1]
     for i in range(len(xs)):
         for attribute in range(len(query.x)):
             query.x[attribute] = xs[i, attribute]
         begin, end = odd.start[i], odd.start[i + 1]
         for h in range(begin, end):
             odd.flag[odd.held[h]] = 1
-        size = 0
-        for j in range(counts[i]):
-            size = put(best, size, room, values[i, j], numbers[i, j])
         held = ClauseQuery(
             odd.held[begin:end],
             odd.factor[begin:end],
@@ -206,22 +148,42 @@ def listed_many(
             query.removed[:0],
             query.removed[:0],
         )
-        counts[i] = listed_one(
-            tiers,
-            lists,
-            postings,
-            rows,
-            query,
-            held,
-            factor,
-            odd.flag,
-            short,
-            best,
-            size,
-            room,
-            scratch,
-            aside,
-        )
-        drain(best, counts[i], values[i], numbers[i])
+        values, numbers, size = answers.values[i], answers.numbers[i], 0
+        # What is there is sorted: to put it in again one by one makes a heap of it.
+        for j in range(answers.counts[i]):
+            size = put(values, numbers, size, values[j], numbers[j])
+        live = ask_lists(lists, query, scratch)
+        long = sort_short(postings, held, listed.short, aside) if end > begin else 0
+        for t in range(len(tiers.most)):
+            need = need_of_tier(tiers, t, size, values, numbers, query.reach)
+            if need > MANY:
+                break
+            first = tiers.start[t]
+            count = tiers.start[t + 1] - first
+            clear(scratch.sums, count)
+            add_tier(lists, t, query, live, scratch)
+            if end > begin:
+                add_short(t, aside)
+                add_first(t, postings, held, long, 0, aside)
+            word_at = next_word(scratch.sums, 0, count, np.uint16(need))
+            while word_at < count:
+                word = reaching(scratch.sums, word_at, np.uint16(need))
+                while word:
+                    bit = lowest(word)
+                    word ^= bit
+                    place = word_at + place_of(bit)
+                    row = tiers.row[first + place]
+                    if query.removed[row]:
+                        continue
+                    if size == room:
+                        least = needed(values[0], numbers[0], query.reach, tiers.unit[t], row)
+                        if scratch.sums[place] < least:
+                            continue
+                    value = value_of(listed.rows, row, query.x, factor, odd.flag)
+                    if value >= 0:
+                        size = put(values, numbers, size, value, row)
+                word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
+        sort_best(values, numbers, size)
+        answers.counts[i] = size
         for h in range(begin, end):
             odd.flag[odd.held[h]] = 0

@@ -16,8 +16,8 @@ from headgate.contents.scores import ScoresEvents, read_scoring
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.keys import RankKeys
-from headgate.ranking.rows import admit
-from headgate.ranking.scores.table import EventScores, Valued
+from headgate.ranking.rows import RankedRows, admit
+from headgate.ranking.scores.table import EventScores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headgate.contents.scores import Scoring, TermReader
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Score
-    from headgate.ranking.rows import Admitted, Rows
+    from headgate.ranking.rows import Admitted, RowIds
 
     Ints = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class ScoreState:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: RowIds,
         scores: NDArray[np.float64],
         keys: RankKeys,
         content: Content,
@@ -71,9 +71,9 @@ class ScoreState:
     def naming(self) -> RenamedOmissions:
         """Give filters that the content leaves out the ids of their subscriptions."""
 
-        def named(found: Omission) -> Omission:
-            rows = self.keys.rows(np.array([found.subscription], np.int64))
-            return found._replace(subscription=self.rows.id(int(rows[0])))
+        def named(omission: Omission) -> Omission:
+            rows = self.keys.rows(np.array([omission.subscription], np.int64))
+            return omission._replace(subscription=self.rows.id(int(rows[0])))
 
         return RenamedOmissions(named)
 
@@ -86,22 +86,22 @@ class ScoreState:
         """List the rows of the best k that match."""
         if admitted is None:
             return self.keys.rows(self.numbers(event, k))
-        found, left, at_least = [np.zeros(0, np.int64)], k, None
+        parts, left, at_least = [np.zeros(0, np.int64)], k, None
         while left:
             asked = max(left, BITE)
             keys = self.numbers(event, asked, at_least)
             rows = self.keys.rows(keys)
-            found.append(rows[admit(self.rows, rows, admitted)][:left])
-            left -= len(found[-1])
+            parts.append(rows[admit(self.rows, rows, admitted)][:left])
+            left -= len(parts[-1])
             if len(keys) < asked:
                 break
             at_least = int(keys[-1]) + 1
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
     def score(self, row: int) -> Score:
         """Return the score of a row as it was given."""
-        found = self.by_event.scoring(row)
-        return float(self._scores[row]) if found is None else written(self._room, found)
+        scoring = self.by_event.scoring(row)
+        return float(self._scores[row]) if scoring is None else written(self._room, scoring)
 
     @property
     def reader(self) -> TermReader:
@@ -110,19 +110,19 @@ class ScoreState:
             self._reader = scoring_room(self._room).term_reader(self.by_event.terms)
         return self._reader
 
-    def best(self, event: Event, k: int, admitted: Admitted | None) -> Valued:
+    def best(self, event: Event, k: int, admitted: Admitted | None) -> RankedRows:
         """List the rows of the best k that match, and their values; for scores that depend on the event."""
         rows = self.keys.rows(self.numbers(event))
         if admitted is not None:
             rows = rows[admit(self.rows, rows, admitted)]
-        found = self.by_event.best(rows, self.scores, self.reader.one(event), k)
-        return found.first(k, self.rows.places(found.rows))
+        likely = self.by_event.best(rows, self.scores, self.reader.one(event), k)
+        return likely.first(k, self.rows.places(likely.rows))
 
-    def valued(self, rows: Ints, event: Event) -> Valued:
+    def valued(self, rows: Ints, event: Event) -> RankedRows:
         """Return what rows are worth for an event."""
         if not self.by_event:
-            return Valued(rows, self.scores[rows])
-        return Valued(rows, self.by_event.values(rows, self.scores, self.reader.one(event)[:, None]))
+            return RankedRows(rows, self.scores[rows])
+        return RankedRows(rows, self.by_event.values(rows, self.scores, self.reader.one(event)[:, None]))
 
     # Changing
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
 from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
 from headgate.ranking.filters.sums import Sums
-from headgate.ranking.rows import admit
+from headgate.ranking.rows import RankedRows, admit, best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,28 +32,13 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Clause, Content
     from headgate.core.event import Event, Id
     from headgate.core.interning import TextPool
-    from headgate.ranking.boxes.dense import Answers
+    from headgate.ranking.boxes.best import Answers
     from headgate.ranking.filters.clauses import Named, Weighted
     from headgate.ranking.filters.coded import Coded
-    from headgate.ranking.rows import Admitted, Rows
+    from headgate.ranking.rows import Admitted, RowIds
 
     Ints = NDArray[np.int64]
     Factors = NDArray[np.float64]
-
-
-class Ranking(NamedTuple):
-    """Rows and their values."""
-
-    rows: Ints
-    values: NDArray[np.float64]
-
-    def with_(self, other: Ranking) -> Ranking:
-        """Put others behind."""
-        return Ranking(np.concatenate([self.rows, other.rows]), np.concatenate([self.values, other.values]))
-
-    def where(self, kept: NDArray[np.bool_]) -> Ranking:
-        """Keep some."""
-        return Ranking(self.rows[kept], self.values[kept])
 
 
 def summed(
@@ -61,7 +46,7 @@ def summed(
     held: NDArray[np.bool_],
     factors: NDArray[np.float64] | None,
     alive: NDArray[np.bool_],
-) -> Ranking:
+) -> RankedRows:
     """Sum what holds, row by row in the order of the clauses; only rows of which anything does."""
     holds = held[table.clause]
     weight = table.weight[holds]
@@ -73,18 +58,7 @@ def summed(
     some = np.zeros(table.size, np.bool_)
     some[row] = True
     rows = np.flatnonzero(some & alive)
-    return Ranking(rows, values[rows])
-
-
-def best(found: Ranking, k: int, rows: Rows) -> Ranking:
-    """Take the k highest values, the highest first; equal ones by id."""
-    if k == 0:
-        return Ranking(found.rows[:0], found.values[:0])
-    if len(found.rows) > k:
-        least = np.partition(found.values, len(found.values) - k)[len(found.values) - k]
-        found = found.where(found.values >= least)
-    order = np.lexsort((rows.places(found.rows), -found.values))[:k]
-    return Ranking(found.rows[order], found.values[order])
+    return RankedRows(rows, values[rows])
 
 
 class Held:
@@ -119,7 +93,7 @@ class ClauseState:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: RowIds,
         table: Weighted,
         names: Named,
         hashes: Ints,
@@ -177,21 +151,23 @@ class ClauseState:
         late = [np.prod([factors.get(name, 1.0) for name in names]) for names in self._late_names]
         return np.concatenate([first, np.array(late, np.float64)])
 
-    def best(self, held: Held, k: int, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
+    def best(self, held: Held, k: int, factors: Mapping[str, float], admitted: Admitted | None) -> RankedRows:
         """Find the best k rows."""
         if callable(admitted):
             return best(self.found(held, factors, admitted), k, self.rows)
         mask = None if admitted is None else admitted.admitted(self.rows)
         if self.coded is None:
             return self.sums(held.numbers, k, self.factors(factors), mask)
-        found = self._coded_best(self.coded, held, k, factors, mask)
-        if not self.late or (len(found.rows) == k and (not k or self.late_most(factors) < found.values[-1])):
-            return found
-        return self.with_late(found, held.numbers, k, self.factors(factors), mask)
+        ranked = self._coded_best(self.coded, held, k, factors, mask)
+        if not self.late or (
+            len(ranked.rows) == k and (not k or self.late_most(factors) < ranked.values[-1])
+        ):
+            return ranked
+        return self.with_late(ranked, held.numbers, k, self.factors(factors), mask)
 
     def sums(
         self, numbers: Ints, k: int, by_clause: Factors | None, mask: NDArray[np.bool_] | None
-    ) -> Ranking:
+    ) -> RankedRows:
         """Find the best k rows, given the clauses that hold, where no row is coded."""
         rows, first = self.rows, self.table.size
         at, values = self._base_sums().top(
@@ -201,20 +177,20 @@ class ClauseState:
             admitted=None if mask is None else mask[:first].view(np.uint8),
             removed=rows.gone[:first].view(np.uint8) if rows.changed else None,
         )
-        found = Ranking(at.astype(np.int64), values)
-        return found if not self.late else self.with_late(found, numbers, k, by_clause, mask)
+        ranked = RankedRows(at.astype(np.int64), values)
+        return ranked if not self.late else self.with_late(ranked, numbers, k, by_clause, mask)
 
     def with_late(
         self,
-        found: Ranking,
+        early: RankedRows,
         numbers: Ints,
         k: int,
         by_clause: Factors | None,
         mask: NDArray[np.bool_] | None = None,
-    ) -> Ranking:
+    ) -> RankedRows:
         """Find the best k of some rows and those that came late, given the clauses that hold."""
         late = self._late_sums(self._held(numbers, by_clause), by_clause)
-        return best(found.with_(late if mask is None else late.where(mask[late.rows])), k, self.rows)
+        return best(early.with_(late if mask is None else late.where(mask[late.rows])), k, self.rows)
 
     def coded_many(
         self, codes: NDArray[np.int32], start: Ints, numbers: Ints, k: int, factors: Mapping[str, float]
@@ -230,12 +206,12 @@ class ClauseState:
         k: int,
         factors: Mapping[str, float],
         mask: NDArray[np.bool_] | None,
-    ) -> Ranking:
+    ) -> RankedRows:
         numbers = held.numbers if len(coded.odd) else NO_NUMBERS
         asked = coded.held(np.array([0, len(numbers)]), numbers)
-        found = coded.top_many(held.codes, asked, k, factors, self._removed(mask))
-        count = int(found.counts[0])
-        return Ranking(found.numbers[0, :count].astype(np.int64), found.values[0, :count])
+        answers = coded.top_many(held.codes, asked, k, factors, self._removed(mask))
+        count = int(answers.counts[0])
+        return RankedRows(answers.numbers[0, :count].astype(np.int64), answers.values[0, :count])
 
     def _removed(self, mask: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
         """Mark the rows that were built and may not be in an answer."""
@@ -244,17 +220,17 @@ class ClauseState:
             return (self.rows.gone[:first] | ~mask[:first]).view(np.uint8)
         return self.rows.gone[:first].view(np.uint8) if self.rows.changed else self._nobody
 
-    def found(self, held: Held, factors: Mapping[str, float], admitted: Admitted | None) -> Ranking:
+    def found(self, held: Held, factors: Mapping[str, float], admitted: Admitted | None) -> RankedRows:
         """Value all rows of which anything holds."""
         by_clause = self.factors(factors)
         flags = self._held(held.numbers, by_clause)
         if self.coded is None:
-            found = summed(self.table, flags, by_clause, ~self.rows.gone[: self.table.size])
+            running = summed(self.table, flags, by_clause, ~self.rows.gone[: self.table.size])
         else:
-            found = self._coded_best(self.coded, held, self.table.size, factors, None)
+            running = self._coded_best(self.coded, held, self.table.size, factors, None)
         if self.late:
-            found = found.with_(self._late_sums(flags, by_clause))
-        return found if admitted is None else found.where(admit(self.rows, found.rows, admitted))
+            running = running.with_(self._late_sums(flags, by_clause))
+        return running if admitted is None else running.where(admit(self.rows, running.rows, admitted))
 
     def row(self, row: int) -> tuple[list[int], list[float]]:
         """Return the clauses and weights of a row."""
@@ -277,18 +253,18 @@ class ClauseState:
 
     def _base_sums(self) -> Sums:
         """Return the sums over what was built; made when first asked for."""
-        found = self._sums
-        if found is None:
+        sums = self._sums
+        if sums is None:
             with self._summing:
-                found = self._sums
-                if found is None:
-                    found = self._sums = Sums.build(*self.table)
-        return found
+                sums = self._sums
+                if sums is None:
+                    sums = self._sums = Sums.build(*self.table)
+        return sums
 
-    def _late_sums(self, held: NDArray[np.bool_], factors: Factors | None) -> Ranking:
+    def _late_sums(self, held: NDArray[np.bool_], factors: Factors | None) -> RankedRows:
         first = self.table.size
         late = summed(self.late.rows(), held, factors, ~self.rows.gone[first:])
-        return Ranking(late.rows + first, late.values)
+        return RankedRows(late.rows + first, late.values)
 
     # Changing
 
@@ -301,9 +277,9 @@ class ClauseState:
     def naming(self) -> RenamedOmissions:
         """Tell of clauses that the content leaves out by their text: many subscriptions may have one."""
 
-        def by_text(found: Omission) -> Omission:
-            text = self.content.filter(found.subscription if found.subscription is not None else -1)
-            return found._replace(subscription=None, reason=f"the clause {text}: {found.reason}")
+        def by_text(omission: Omission) -> Omission:
+            text = self.content.filter(omission.subscription if omission.subscription is not None else -1)
+            return omission._replace(subscription=None, reason=f"the clause {text}: {omission.reason}")
 
         return RenamedOmissions(by_text)
 

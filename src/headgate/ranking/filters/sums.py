@@ -28,7 +28,7 @@ import numpy as np
 from headgate.core.jit import bare
 from headgate.core.ranks import check_k
 from headgate.errors import EventError, SubscriptionError
-from headgate.ranking.boxes.dense_kernels import Best
+from headgate.ranking.filters.clauses import Weighted
 from headgate.ranking.filters.sums_kernels import (
     FIRST,
     LARGEST,
@@ -36,7 +36,7 @@ from headgate.ranking.filters.sums_kernels import (
     SHORT,
     WHOLE,
     ClauseQuery,
-    Scratch,
+    SumBuffers,
     sums_top,
 )
 
@@ -68,19 +68,6 @@ class Tiers(NamedTuple):
     least: Ints32
     unit: Floats64
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        return sum(column.nbytes for column in self)
-
-
-class Rows(NamedTuple):
-    """Row r has the clauses clause[start[r]] to clause[start[r + 1]], each with its weight."""
-
-    start: Ints
-    clause: Ints32
-    weight: Floats64
-
 
 class Postings(NamedTuple):
     """Where each clause stands: entries start[c] to start[c + 1], by tier, in a tier by falling bound.
@@ -104,7 +91,7 @@ class Sums:
     (array([1, 0], dtype=int32), array([2.5, 2. ]))
     """
 
-    def __init__(self, rows: Rows, tiers: Tiers, postings: Postings, short: int) -> None:
+    def __init__(self, rows: Weighted, tiers: Tiers, postings: Postings, short: int) -> None:
         self._rows, self._tiers, self._postings, self._short = rows, tiers, postings, short
 
     @classmethod
@@ -124,7 +111,7 @@ class Sums:
         first that stand in fewer rows, which need not be right, but gives the short lists the high bounds.
         `first` is the size of the first tier; lists shorter than `short` are read once.
         """
-        rows = Rows(
+        rows = Weighted(
             np.asarray(clause_start, np.int64), np.asarray(clauses, np.int32), np.asarray(weights, np.float64)
         )
         tiers, tier, place, part = make_tiers(rows.start, rows.weight, first)
@@ -141,11 +128,6 @@ class Sums:
         np.cumsum(lengths, out=start[1:])
         spot = ((tier << 16) + place)[owner[order]]
         return cls(rows, tiers, Postings(start, spot, part[order], bound[order]), short)
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes that it adds to the rows and their clauses."""
-        return self._tiers.nbytes + sum(column.nbytes for column in self._postings)
 
     def top(
         self,
@@ -178,23 +160,22 @@ class Sums:
         values, rows = np.empty(room, np.float64), np.empty(room, np.int32)
         if not room or not len(known):
             return rows[:0], values[:0]
-        found = sums_top(
+        size = sums_top(
             self._tiers,
             self._postings,
             self._rows,
             ClauseQuery(known, factor, scale, as_bytes(admitted, count), as_bytes(removed, count)),
             reach,
             self._short,
-            Best(np.empty(room, np.float64), np.empty(room, np.int32)),
             self._desk(known),
             values,
             rows,
         )
-        return rows[:found], values[:found]
+        return rows[:size], values[:size]
 
-    def _desk(self, held: Ints32) -> Scratch:
+    def _desk(self, held: Ints32) -> SumBuffers:
         each = self._postings.start[held + 1] - self._postings.start[held]
-        return Scratch(
+        return SumBuffers(
             sums=np.empty(LARGEST, np.uint16),
             at=np.empty(len(held), np.int64),
             stop=np.empty(len(held), np.int64),

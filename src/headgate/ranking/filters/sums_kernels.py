@@ -21,12 +21,13 @@ import numpy as np
 
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.dense_kernels import Best, drain, put
+from headgate.ranking.boxes.best import put, sort_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.filters.sums import Postings, Rows, Tiers
+    from headgate.ranking.filters.clauses import Weighted
+    from headgate.ranking.filters.sums import Postings, Tiers
 
     Bytes = NDArray[np.uint8]
     Floats64 = NDArray[np.float64]
@@ -71,7 +72,7 @@ class ClauseQuery(NamedTuple):
     removed: Bytes
 
 
-class Scratch(NamedTuple):
+class SumBuffers(NamedTuple):
     """Room for one question.
 
     sums       of a tier
@@ -103,6 +104,16 @@ def needed(value: float, number: int, reach: float, unit: float, least: int) -> 
     if least > number and whole == parts:
         whole += 1
     return min(max(1, whole), MANY)
+
+
+@bare_inner
+def need_of_tier(tiers: Tiers, t: int, size: int, values: Floats64, numbers: Ints32, reach: float) -> int:
+    """Return how many parts a row of a tier must have to be among the best; more than MANY if none can be."""
+    if size < len(values):
+        return 1
+    if values[0] >= TINY and tiers.most[t] * reach < values[0]:
+        return MANY + 1
+    return needed(values[0], numbers[0], reach, tiers.unit[t], tiers.least[t])
 
 
 @bare_inner
@@ -163,7 +174,7 @@ def beyond(spot: Ints32, at: int, last: int, end: int) -> int:
 
 
 @bare_inner
-def value_of(rows: Rows, row: int, query: ClauseQuery) -> float:
+def value_of(rows: Weighted, row: int, query: ClauseQuery) -> float:
     """Add up the weights of a row's clauses that hold, in the order given."""
     value = 0.0
     for i in range(rows.start[row], rows.start[row + 1]):
@@ -180,7 +191,7 @@ def value_of(rows: Rows, row: int, query: ClauseQuery) -> float:
 
 
 @bare_inner
-def sort_short(postings: Postings, query: ClauseQuery, short: int, scratch: Scratch) -> int:
+def sort_short(postings: Postings, query: ClauseQuery, short: int, scratch: SumBuffers) -> int:
     """Put the entries of short lists into buckets by tier; returns how many long ones are left, in `live`."""
     live, bucket = 0, scratch.bucket
     for t in range(len(bucket)):
@@ -214,7 +225,7 @@ def sort_short(postings: Postings, query: ClauseQuery, short: int, scratch: Scra
 
 
 @bare_inner
-def add_short(t: int, scratch: Scratch) -> None:
+def add_short(t: int, scratch: SumBuffers) -> None:
     """Add the entries of short lists to the sums of a tier."""
     for i in range(scratch.bucket[t], scratch.bucket[t + 1]):
         share = int(scratch.share[i])
@@ -222,7 +233,9 @@ def add_short(t: int, scratch: Scratch) -> None:
 
 
 @bare_inner
-def add_first(t: int, postings: Postings, query: ClauseQuery, live: int, cut: int, scratch: Scratch) -> int:
+def add_first(
+    t: int, postings: Postings, query: ClauseQuery, live: int, cut: int, scratch: SumBuffers
+) -> int:
     """Add clauses that hold to the sums of a tier, down to a bound; returns the highest one left out."""
     end, left_out = (t + 1) << 16, 0
     for z in range(live):
@@ -240,7 +253,7 @@ def add_first(t: int, postings: Postings, query: ClauseQuery, live: int, cut: in
 
 
 @bare_inner
-def add_rest(postings: Postings, query: ClauseQuery, live: int, scratch: Scratch) -> None:
+def add_rest(postings: Postings, query: ClauseQuery, live: int, scratch: SumBuffers) -> None:
     """Add what was left out."""
     for z in range(live):
         i = scratch.live[z]
@@ -261,12 +274,11 @@ def reach_it(sums: Parts, size: int, need: int) -> int:
 def sums_top(
     tiers: Tiers,
     postings: Postings,
-    rows: Rows,
+    rows: Weighted,
     query: ClauseQuery,
     reach: float,
     short: int,
-    best: Best,
-    scratch: Scratch,
+    scratch: SumBuffers,
     values: Floats64,
     numbers: Ints32,
 ) -> int:
@@ -277,11 +289,9 @@ def sums_top(
     """
     size, room, live = 0, len(values), sort_short(postings, query, short, scratch)
     for t in range(len(tiers.most)):
-        need = 1
-        if size == room:
-            if best.value[0] >= TINY and tiers.most[t] * reach < best.value[0]:
-                break
-            need = needed(best.value[0], best.number[0], reach, tiers.unit[t], tiers.least[t])
+        need = need_of_tier(tiers, t, size, values, numbers, reach)
+        if need > MANY:
+            break
         first = tiers.start[t]
         count = tiers.start[t + 1] - first
         clear(scratch.sums, count)
@@ -315,12 +325,12 @@ def sums_top(
                 if len(query.admitted) and not query.admitted[row]:
                     continue
                 if size == room:
-                    least = needed(best.value[0], best.number[0], reach, tiers.unit[t], row)
+                    least = needed(values[0], numbers[0], reach, tiers.unit[t], row)
                     if scratch.sums[place] + left_out < least:
                         continue
-                size = put(best, size, room, value_of(rows, row, query), row)
+                size = put(values, numbers, size, value_of(rows, row, query), row)
             word_at = next_word(scratch.sums, word_at + 64, count, enough)
         if live == 0 and scratch.bucket[t + 1] == len(scratch.share):
             break
-    drain(best, size, values, numbers)
+    sort_best(values, numbers, size)
     return size

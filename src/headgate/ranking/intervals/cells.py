@@ -5,7 +5,7 @@
     sure[c]       how many of them hold all over the cell
     whole[c]      1 if no other interval reaches into it
 
-For a small k this is a look into one list. What a list does not know, the structure behind it does.
+For a small k this is a look into one list. What a list does not know, the SOPT-R-tree behind it does.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
+from headgate.ranking.intervals.rtree import Meeting, TreeWalk, begin, climb, make_stack
+from headgate.ranking.intervals.scored import Walk
+from headgate.ranking.intervals.sopt import SoptTree
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.ranking.intervals.rtree import Stack, Tree
     from headgate.ranking.intervals.scored import Scored
 
     Floats = NDArray[np.floating[Any]]
@@ -39,11 +43,6 @@ class Grid(NamedTuple):
     sure: Ranks
     whole: NDArray[np.uint8]
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        return sum(array.nbytes for array in self)
-
     def check(self) -> None:
         """Assert the invariants."""
         cells = len(self.filled)
@@ -52,6 +51,47 @@ class Grid(NamedTuple):
         assert bool((np.diff(self.edge) > 0).all())
         assert bool((self.sure <= self.filled).all())
         assert bool((self.filled <= LENGTH).all())
+
+
+class Auto(Meeting):
+    """Prefix lists, with a SOPT-R-tree behind them."""
+
+    def __init__(self, scored: Scored) -> None:
+        super().__init__(scored)
+        self.grid = make_grid(scored)
+        self.tree = SoptTree(scored).tree
+
+    def begin(self, x: Any, y: Any) -> AutoWalk:
+        """Begin to list the intervals with low <= x and high >= y; x is not above y."""
+        return AutoWalk(self, self._scored, x, y)
+
+    def find(self, x: Floats, y: Floats, ranks: Ranks, counts: Ints) -> None:
+        """Find the best for each of such questions, as many as there is room for."""
+        low, high = self._scored.low, self._scored.high
+        _many(self.grid, low, high, self.tree, make_stack(self.tree), x, y, ranks, counts)
+
+
+class AutoWalk(Walk):
+    """A walk through a list, and then through what is behind it."""
+
+    def __init__(self, auto: Auto, scored: Scored, x: Any, y: Any) -> None:
+        self._auto, self._scored, self._x, self._y = auto, scored, x, y
+        self._cell = find_cell(auto.grid.edge, x)
+        self._at = self._given = 0
+        self._rest: Walk | None = None
+
+    def fill(self, out: Ranks) -> int:
+        """Write as many of the next ranks as there is room."""
+        if self._rest is not None:
+            return self._rest.fill(out)
+        grid, low, high = self._auto.grid, self._scored.low, self._scored.high
+        count, self._at = take_from(grid, self._cell, low, high, self._x, self._y, self._at, out)
+        self._given += count
+        if count == len(out) or grid.whole[self._cell]:
+            return int(count)
+        self._rest = TreeWalk(self._auto.tree, self._x, self._y)
+        self._rest.fill(np.empty(self._given, np.int32))
+        return int(count + self._rest.fill(out[count:]))
 
 
 def make_grid(scored: Scored, cells: int | None = None) -> Grid:
@@ -145,3 +185,27 @@ def take_from(
                 out[count] = r
                 count += 1
     return count, at
+
+
+@bare
+def _many(
+    grid: Grid,
+    low: Floats,
+    high: Floats,
+    tree: Tree,
+    stack: Stack,
+    x: Floats,
+    y: Floats,
+    ranks: Ranks,
+    counts: Ints,
+) -> None:
+    """Find the best of each of many questions, as many as there is room for."""
+    room = ranks.shape[1]
+    for i in range(len(x)):
+        if room <= LENGTH:
+            c = find_cell(grid.edge, x[i])
+            if grid.whole[c] or (room <= grid.sure[c] and y[i] <= grid.edge[c + 1]):
+                counts[i] = take_from(grid, c, low, high, x[i], y[i], 0, ranks[i])[0]
+                continue
+        begin(tree, stack)
+        counts[i] = climb(tree, stack, x[i], y[i], ranks[i])

@@ -5,20 +5,22 @@
     level 1           extents of FANOUT nodes of level 0 each, and so on up to at most FANOUT nodes
 
 An extent is the least low and the greatest high below. The walk goes down to the left first, into extents
-that hold. In the order of ranks (this structure) any question is answered in order; in a better order
-(`sopt`) only those whose answers all share a point.
+that hold. In the order of ranks (this structure) any question is answered in order. Other orders and other
+structures (`Meeting`) answer only those whose answers all share a point: points, and events within the
+interval. Overlap with an event that is an interval they leave to a tree in the order of ranks.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
 from headgate.ranking.boxes.ends import narrowed
-from headgate.ranking.intervals.scan import gather
-from headgate.ranking.intervals.scored import Found, Scored, answers, question
+from headgate.ranking.intervals.scored import RankLists, Scored, Walk, answers, question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,11 +48,6 @@ class Tree(NamedTuple):
     node_high: Floats
     level_start: Ints
     fanout: int
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of all arrays."""
-        return sum(array.nbytes for array in self[:-1])
 
     def check(self) -> None:
         """Assert the invariants."""
@@ -107,34 +104,56 @@ class RTree:
         self.tree = make_tree(scored.low, scored.high, np.zeros(0, np.int32), fanout)
         self._kind = scored.kind
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of the arrays: a rank is a place."""
-        return self.tree.nbytes
-
     def walk(self, x: float, y: float) -> TreeWalk:
         """Begin to list the intervals with low <= x and high >= y."""
         return TreeWalk(self.tree, *question(x, y, self._kind))
 
-    def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> Found:
+    def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> RankLists:
         """Find the best k for each of many questions."""
-        return tree_top_many(self.tree, *narrowed(x, y, self._kind), k)
+        ranked = answers(len(x), k, len(self.tree.low))
+        climb_many(self.tree, make_stack(self.tree), *narrowed(x, y, self._kind), *ranked)
+        return ranked
 
 
-def tree_top_many(tree: Tree, x: Floats, y: Floats, k: int) -> Found:
-    """Find the best k for each of many questions in the type of the ends."""
-    found = answers(len(x), k, len(tree.low))
-    climb_many(tree, make_stack(tree), x, y, *found)
-    return found
+class Meeting(ABC):
+    """An index of intervals by where they meet, and a tree in the order of ranks for overlap."""
+
+    def __init__(self, scored: Scored, fanout: int = FANOUT) -> None:
+        self._scored, self._fanout = scored, fanout
+
+    @cached_property
+    def _ranked(self) -> RTree:
+        return RTree(self._scored, self._fanout)
+
+    @abstractmethod
+    def begin(self, x: Any, y: Any) -> Walk:
+        """Begin to list the intervals with low <= x and high >= y; x is not above y."""
+
+    @abstractmethod
+    def find(self, x: Floats, y: Floats, ranks: Ranks, counts: Ints) -> None:
+        """Find the best for each of such questions, as many as there is room for."""
+
+    def walk(self, x: float, y: float) -> Walk:
+        """Begin to list the intervals with low <= x and high >= y."""
+        if x > y:
+            return self._ranked.walk(x, y)
+        return self.begin(*question(x, y, self._scored.kind))
+
+    def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> RankLists:
+        """Find the best k for each of many questions."""
+        if bool((x > y).any()):
+            return self._ranked.top_many(x, y, k)
+        ranked = answers(len(x), k, len(self._scored.low))
+        self.find(*narrowed(x, y, self._scored.kind), *ranked)
+        return ranked
 
 
-class TreeWalk:
+class TreeWalk(Walk):
     """A walk through the entries of a tree that hold, in order."""
 
     def __init__(self, tree: Tree, x: Any, y: Any) -> None:
         self._tree, self._x, self._y = tree, x, y
         self._stack = make_stack(tree)
-        self._one = np.empty(1, np.int32)
         begin(tree, self._stack)
 
     @property
@@ -142,13 +161,22 @@ class TreeWalk:
         """Count the leaves looked into so far."""
         return int(self._stack.counts[LEAVES])
 
-    def next(self) -> int:
-        """Return the next rank, or -1 after the last."""
-        return int(self._one[0]) if self.fill(self._one) else -1
-
     def fill(self, out: Ranks) -> int:
         """Write as many of the next ranks as there is room."""
         return int(climb(self._tree, self._stack, self._x, self._y, out))
+
+
+@bare_inner
+def gather(low: Floats, high: Floats, at: int, end: int, x: float, y: float, hits: Ranks) -> int:
+    """List the places of the intervals from `at` to `end` that hold; returns how many.
+
+    `hits` has room for all of them: places are written before it is known whether they stay.
+    """
+    count = np.uint64(0)
+    for j in range(np.uint64(at), np.uint64(end)):
+        hits[count] = j
+        count += np.uint64((low[j] <= x) & (high[j] >= y))
+    return int(count)
 
 
 @bare_inner

@@ -6,6 +6,7 @@ answers with ranks: the best first.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,19 +65,22 @@ def rank(low: NDArray[np.float64], high: NDArray[np.float64], score: NDArray[np.
     return Scored(low[order].astype(kind), high[order].astype(kind), score[order], order.astype(np.int32))
 
 
-class Found(NamedTuple):
+class RankLists(NamedTuple):
     """Answers to many questions: the ranks of question i are ranks[i, :counts[i]], the best first."""
 
     ranks: Ranks
     counts: NDArray[np.int64]
 
 
-class Walk(Protocol):
-    """The intervals that hold for one question, the best first, found one at a time."""
+class Walk(ABC):
+    """The intervals that hold for one question, the best first, found a few at a time."""
 
     def next(self) -> int:
         """Return the next rank, or -1 after the last."""
+        one = np.empty(1, np.int32)
+        return int(one[0]) if self.fill(one) else -1
 
+    @abstractmethod
     def fill(self, out: Ranks) -> int:
         """Write as many of the next ranks as there is room; returns how many. Fewer means: the last."""
 
@@ -84,14 +88,10 @@ class Walk(Protocol):
 class ScoredIndex(Protocol):
     """Scored intervals, ready to be asked; questions are those of `ends`."""
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes that it adds to the table of subscriptions: its arrays, without scores and rows."""
-
     def walk(self, x: float, y: float) -> Walk:
         """Begin to list the intervals with low <= x and high >= y."""
 
-    def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> Found:
+    def top_many(self, x: NDArray[np.float64], y: NDArray[np.float64], k: int) -> RankLists:
         """Find the best k for each of many questions."""
 
 
@@ -101,6 +101,6 @@ def question(x: float, y: float, kind: type[np.floating[Any]]) -> tuple[Any, Any
     return xs[0], ys[0]
 
 
-def answers(count: int, k: int, size: int) -> Found:
+def answers(count: int, k: int, size: int) -> RankLists:
     """Make room for the best k of each of some questions, asked of `size` intervals."""
-    return Found(np.empty((count, min(k, size)), np.int32), np.zeros(count, np.int64))
+    return RankLists(np.empty((count, min(k, size)), np.int32), np.zeros(count, np.int64))

@@ -58,18 +58,18 @@ def scores(form: Form, numbers: Doubles, terms: Doubles) -> Doubles:
     """
     stack: list[Any] = []
     with np.errstate(all="ignore"):
-        for what, place in form.steps:
+        for what, operand in form.steps:
             if what == NUMBER:
-                stack.append(numbers[place])
+                stack.append(numbers[operand])
             elif what == TERM:
-                stack.append(terms[place])
+                stack.append(terms[operand])
             elif what == NEGATE:
                 stack.append(-stack.pop())
             else:
                 right, left = stack.pop(), stack.pop()
                 stack.append(_OPERATIONS[what](left, right))
-    found = np.broadcast_to(stack.pop(), numbers.shape[1:])
-    return np.where(np.isfinite(found), found, 0.0)
+    values = np.broadcast_to(stack.pop(), numbers.shape[1:])
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 def most(form: Form, numbers: Range, terms: Doubles) -> Doubles:
@@ -82,11 +82,11 @@ def most(form: Form, numbers: Range, terms: Doubles) -> Doubles:
     """
     stack: list[Range] = []
     with np.errstate(all="ignore"):
-        for what, place in form.steps:
+        for what, operand in form.steps:
             if what == NUMBER:
-                stack.append(Range(numbers.low[place], numbers.high[place]))
+                stack.append(Range(numbers.low[operand], numbers.high[operand]))
             elif what == TERM:
-                term = np.full(numbers.low.shape[1:], terms[place])
+                term = np.full(numbers.low.shape[1:], terms[operand])
                 stack.append(Range(term, term))
             elif what == NEGATE:
                 given = stack.pop()
@@ -101,9 +101,9 @@ def most(form: Form, numbers: Range, terms: Doubles) -> Doubles:
 
 
 def _corners(left: Range, right: Range, operation: Callable[[Any, Any], Any]) -> Range:
-    found = np.stack([operation(one, other) for one in left for other in right])
-    low, high = found.min(axis=0), found.max(axis=0)
-    nothing = np.isnan(found).all(axis=0) & (np.isnan(left.low) | np.isnan(right.low))
+    corners = np.stack([operation(one, other) for one in left for other in right])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    nothing = np.isnan(corners).all(axis=0) & (np.isnan(left.low) | np.isnan(right.low))
     # What is no number at a corner may be anything, unless it is no number anywhere.
     anything = np.isnan(low) & ~nothing
     return Range(np.where(anything, -np.inf, low), np.where(anything, np.inf, high))

@@ -14,11 +14,12 @@ ranges of its block.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.contents.scores import Form, Scoring, Step
+from headgate.ranking.rows import RankedRows
 from headgate.ranking.scores.arithmetic import Range, most, scores
 
 if TYPE_CHECKING:
@@ -59,32 +60,20 @@ class _Numbers:
         return most(self.form, Range(self._low, self._high), terms[self.terms])
 
     def add(self, numbers: Sequence[float]) -> int:
-        place = self.count
-        if place == self._numbers.shape[1]:
-            more = np.zeros((self.form.numbers, max(16, place)))
+        position = self.count
+        if position == self._numbers.shape[1]:
+            more = np.zeros((self.form.numbers, max(16, position)))
             self._numbers = np.concatenate([self._numbers, more], axis=1)
         given = np.array(numbers, np.float64)
-        self._numbers[:, place] = given
-        if place // BLOCK == self._low.shape[1]:
+        self._numbers[:, position] = given
+        if position // BLOCK == self._low.shape[1]:
             self._low = np.concatenate([self._low, given[:, None]], axis=1)
             self._high = np.concatenate([self._high, given[:, None]], axis=1)
         else:
             self._low[:, -1] = np.minimum(self._low[:, -1], given)
             self._high[:, -1] = np.maximum(self._high[:, -1], given)
         self.count += 1
-        return place
-
-
-class Valued(NamedTuple):
-    """Some rows, and their scores."""
-
-    rows: Ints
-    values: Doubles
-
-    def first(self, k: int, places: NDArray[np.integer[Any]]) -> Valued:
-        """Return the best k, equal ones by their places."""
-        order = np.lexsort((places, -self.values))[:k]
-        return Valued(self.rows[order], self.values[order])
+        return position
 
 
 def split(given: Sequence[float | Scoring]) -> tuple[Doubles, EventScores]:
@@ -116,12 +105,12 @@ class EventScores:
                 by_form.setdefault(each.form, []).append((each.numbers, row))
         form, place = np.full(len(given), NONE, np.int32), np.zeros(len(given), np.int32)
         groups = []
-        for number, (each_form, found) in enumerate(by_form.items()):
-            found.sort(reverse=True)
-            rows = [row for _, row in found]
+        for number, (each_form, entries) in enumerate(by_form.items()):
+            entries.sort(reverse=True)
+            rows = [row for _, row in entries]
             form[rows], place[rows] = number, np.arange(len(rows))
-            columns = np.array([numbers for numbers, _ in found], np.float64)
-            groups.append((each_form, columns.reshape(len(found), each_form.numbers).T.copy()))
+            columns = np.array([numbers for numbers, _ in entries], np.float64)
+            groups.append((each_form, columns.reshape(len(entries), each_form.numbers).T.copy()))
         return cls(form, place, groups)
 
     def _known(self, form: Form) -> Ints:
@@ -167,44 +156,44 @@ class EventScores:
 
     def values(self, rows: Ints, constants: Doubles, terms: Doubles) -> Doubles:
         """Compute the scores of some rows; `terms` has one column for all of them, or one for each."""
-        found = constants[rows]
+        values = constants[rows]
         form = self._forms(rows)
         for number in np.unique(form[form != NONE]).tolist():
             group, here = self._groups[number], np.flatnonzero(form == number)
             given = terms[group.terms]
             if terms.shape[1] > 1:
                 given = given[:, here]
-            found[here] = scores(group.form, group.at(self._place[rows[here]].astype(np.int64)), given)
-        return found
+            values[here] = scores(group.form, group.at(self._place[rows[here]].astype(np.int64)), given)
+        return values
 
-    def best(self, rows: Ints, constants: Doubles, terms: Doubles, k: int) -> Valued:
+    def best(self, rows: Ints, constants: Doubles, terms: Doubles, k: int) -> RankedRows:
         """Compute the scores of those of some rows that may be among the best k; others are left out."""
         column = terms[:, None]
         if len(rows) <= max(FEW, 2 * k) or not k:
-            return Valued(rows, self.values(rows, constants, column))
+            return RankedRows(rows, self.values(rows, constants, column))
         bounds = self._most(rows, constants, terms)
         likely = np.argpartition(-bounds, max(k, FEW // 4))[: max(k, FEW // 4)]
         values = self.values(rows[likely], constants, column)
         last = np.partition(values, len(values) - k)[len(values) - k]
         # Equal ones go by id, so that a bound that is as good may count.
         kept = rows[bounds >= last]
-        return Valued(kept, self.values(kept, constants, column))
+        return RankedRows(kept, self.values(kept, constants, column))
 
     def _most(self, rows: Ints, constants: Doubles, terms: Doubles) -> Doubles:
-        found = constants[rows]
+        bounds = constants[rows]
         form = self._forms(rows)
         for number in np.unique(form[form != NONE]).tolist():
             group, here = self._groups[number], np.flatnonzero(form == number)
-            found[here] = group.most(terms)[self._place[rows[here]] // BLOCK]
-        return found
+            bounds[here] = group.most(terms)[self._place[rows[here]] // BLOCK]
+        return bounds
 
     def _forms(self, rows: Ints) -> NDArray[np.int32]:
         """Return the forms of rows, also of such as came since and have none."""
         if len(rows) and int(rows.max()) >= len(self._form):
-            found = np.full(len(rows), NONE, np.int32)
+            forms = np.full(len(rows), NONE, np.int32)
             known = rows < len(self._form)
-            found[known] = self._form[rows[known]]
-            return found
+            forms[known] = self._form[rows[known]]
+            return forms
         return self._form[rows]
 
     def kept(self, rows: Ints) -> EventScores:

@@ -8,35 +8,23 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.rdf.events import preparing
-from headgate.rdf.events.preparing import ASK, Draft, Wanted
-from headgate.rdf.events.texts import (
-    CASE_BITS,
-    NOTHING,
-    WORD_BITS,
-    Met,
-    add_derived,
-    add_words,
-    bit_of,
-    derive,
-)
+from headgate.rdf.events.preparing import ASK, TERMS, TRIPLES, Draft, Wanted
 from headgate.rdf.index.arrays import ALWAYS_CODE, ISA_CODE, PAIR, RANGE, SUFFIX, Encoded
 from headgate.rdf.index.build import table_size
-from headgate.rdf.index.laying import has_check, place_terms
-from headgate.rdf.index.lines import place
-from headgate.rdf.index.word_terms import WordTerms
+from headgate.rdf.index.compile import place
+from headgate.rdf.index.laying import HEAD, place_terms, roles_of
+from headgate.rdf.index.word_lists import WordTerms
 from headgate.rdf.language.model import SUBCLASS, SUBPROPERTY, TYPE, XSD
 from headgate.rdf.language.rewrite import HAT
 from headgate.rdf.taxonomy import extending
-from headgate.rdf.taxonomy.entailing import CONTAINERS, entailed, own_order
-from headgate.rdf.taxonomy.extending import Mapped
-from headgate.rdf.taxonomy.taxonomy import build_closure
+from headgate.rdf.taxonomy.taxonomy import CONTAINERS, build_closure, entailed, own_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.rdf.events.texts import Derived
     from headgate.rdf.index.arrays import Dictionary, RdfArrays
     from headgate.rdf.language.model import Graph, Options
+    from headgate.rdf.taxonomy.extending import Derived
     from headgate.rdf.taxonomy.taxonomy import Closure, Taxonomy
 
 _INTEGER = np.frombuffer(f"^^<{XSD}integer>".encode(), np.uint8)
@@ -66,30 +54,30 @@ def features_of(arrays: RdfArrays) -> Features:
     # The codes of hats are among those of properties.
     offsets, data, _ = arrays.dictionary
     named = TextPool(offsets, data)
+    words = arrays.checks.words
+    checks = set(words[roles_of(words) == HEAD].tolist())
     hats = []
     if HAT.encode() + b"<" in data.tobytes():
         texts = (named.text(code) for code in np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())
         hats = [text[1:] for text in texts if text.startswith(HAT)]
     return Features(
-        lines=bool(len(arrays.groups.slot))
-        or has_check(arrays.checks.words, RANGE)
-        or has_check(arrays.checks.words, PAIR),
-        suffixes=has_check(arrays.checks.words, SUFFIX),
+        lines=bool(len(arrays.groups.slot)) or bool({RANGE, PAIR} & checks),
+        suffixes=SUFFIX in checks,
         classes=bool(isa.any()),
         class_variables=bool((edges.o[isa] < 0).any()),
         always=bool((edges.p == ALWAYS_CODE).any()),
         hats=tuple(hats),
-        texts=sum(map(bit_of, np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())),
+        texts=sum(map(extending.bit_of, np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())),
     )
 
 
-class Layout(NamedTuple):
+class TaxonomyLayout(NamedTuple):
     """A taxonomy, with hats, before it meets a dictionary: `mapped` lacks the codes.
 
     `hat_at` are the places of the hats, `type_at` that of rdf:type.
     """
 
-    mapped: Mapped
+    mapped: extending.Mapped
     pool: TextPool
     hat_at: NDArray[np.int64]
     type_at: int
@@ -97,32 +85,35 @@ class Layout(NamedTuple):
 
 
 class Layouts:
-    """The last layout, which dictionaries that follow each other share."""
+    """The layouts of a version of a taxonomy, which dictionaries that follow each other share, by hats."""
 
     def __init__(self) -> None:
-        self._last: tuple[int, tuple[str, ...], Layout] | None = None
+        self._version = -1
+        self._known: dict[tuple[str, ...], TaxonomyLayout] = {}
 
-    def of(self, taxonomy: Taxonomy, hats: tuple[str, ...]) -> tuple[int, Layout]:
+    def of(self, taxonomy: Taxonomy, hats: tuple[str, ...]) -> tuple[int, TaxonomyLayout]:
         """Return the version of a taxonomy and its layout."""
-        version = taxonomy.version
-        last = self._last
-        if last is None or last[0] != version or last[1] != hats:
-            last = self._last = (version, hats, lay_out(taxonomy.closure(), hats))
-        return last[0], last[2]
+        version, known = taxonomy.version, self._known
+        if version != self._version:
+            known = {}
+        if hats not in known:
+            known[hats] = lay_out(taxonomy.closure(), hats)
+        self._version, self._known = version, known
+        return version, known[hats]
 
 
-def lay_out(closure: Closure, hats: tuple[str, ...]) -> Layout:
+def lay_out(closure: Closure, hats: tuple[str, ...]) -> TaxonomyLayout:
     """Lay a taxonomy out for looking terms up; hats that it does not know stand alone."""
     terms = closure.terms.split(b"\n") if closure.terms else []
     there = set(terms)
     alone = [text for text in map(str.encode, dict.fromkeys((*hats, TYPE))) if text not in there]
     terms += alone
-    place = {text: n for n, text in enumerate(terms)}
+    number_of = {text: n for n, text in enumerate(terms)}
     pool = TextPool.build([text.decode() for text in terms])
     table = np.full(table_size(pool.size), -1, np.int32)
     place_terms(pool.offsets, pool.data, 0, pool.size, table)
     none = np.zeros(0, np.int32)
-    mapped = Mapped(
+    mapped = extending.Mapped(
         pool.offsets,
         pool.data,
         table,
@@ -132,8 +123,8 @@ def lay_out(closure: Closure, hats: tuple[str, ...]) -> Layout:
         *_extended(closure.property_start, closure.property_up, len(alone), itself=True),
         *_extended(closure.type_start, closure.type_of, len(alone), itself=False),
     )
-    hat_at = np.array([place[text.encode()] for text in hats], np.int64)
-    return Layout(mapped, pool, hat_at, place[TYPE.encode()], bool(len(closure.type_of)))
+    hat_at = np.array([number_of[text.encode()] for text in hats], np.int64)
+    return TaxonomyLayout(mapped, pool, hat_at, number_of[TYPE.encode()], bool(len(closure.type_of)))
 
 
 class Encoder:
@@ -150,7 +141,9 @@ class Encoder:
     ) -> None:
         self._layouts = layouts
         self._texts = features.texts
-        self._words = WordTerms.of(dictionary) if words is None and features.texts & WORD_BITS else words
+        self._words = (
+            WordTerms.of(dictionary) if words is None and features.texts & extending.WORD_BITS else words
+        )
         self._most = _FEW
         self._dictionary = dictionary
         self._taxonomy = taxonomy
@@ -165,7 +158,7 @@ class Encoder:
             False,
             features.always,
         )
-        self._mapped: tuple[int, Mapped, Wanted, int] | None = None
+        self._mapped: tuple[int, extending.Mapped, Wanted, int] | None = None
 
     def encode(self, graph: Graph) -> Encoded:
         """Encode a graph."""
@@ -178,7 +171,11 @@ class Encoder:
         terms, triples = graph.text.count(b"\n") + bool(graph.text), len(graph.triples)
         derived, more, letters = None, 0, 0
         if self._texts:
-            derived = derive(graph.terms(), self._texts) if self._texts & CASE_BITS else NOTHING
+            derived = (
+                extending.derive(graph.terms(), self._texts)
+                if self._texts & extending.CASE_BITS
+                else extending.NOTHING
+            )
             more, letters = len(derived.of) + self._most, 2 * len(derived.terms.data)
         room = 32 if wanted.classes or wanted.hats or wanted.types else int(wanted.always)
         while True:
@@ -195,7 +192,7 @@ class Encoder:
             if event is not None:
                 break
             room = 4 * max(room, 8)
-            if self._texts & WORD_BITS:
+            if self._texts & extending.WORD_BITS:
                 # Texts of one feed are much alike: the next one finds room at once.
                 more = self._most = max(self._most, 4 * more)
         if wanted.lines:
@@ -205,7 +202,7 @@ class Encoder:
     def _try(
         self,
         graph: Graph,
-        mapped: Mapped,
+        mapped: extending.Mapped,
         wanted: Wanted,
         type_place: int,
         terms: int,
@@ -217,10 +214,10 @@ class Encoder:
         event, draft = _room(graph, terms, triples, more, grows)
         size, given = len(graph.text), len(graph.triples)
         preparing.read_terms(event, draft, self._dictionary, wanted, size, _INTEGER, _DECIMAL, grows)
-        draft.counts[1] = given
+        draft.counts[TRIPLES] = given
         if grows:
             done = not wanted.types or extending.add_types(event, draft, mapped, type_place)
-            real = int(draft.counts[1])
+            real = int(draft.counts[TRIPLES])
             done = done and (not wanted.classes or extending.add_classes(event, draft, mapped, wanted))
             done = done and (not wanted.hats or extending.add_hats(event, draft, mapped, real))
             if not done:
@@ -229,7 +226,7 @@ class Encoder:
             return None
         if derived is not None and not self._add_texts(event, draft, derived, wanted):
             return None
-        count, found = int(draft.counts[1]), int(draft.counts[0])
+        count, count_found = int(draft.counts[TRIPLES]), int(draft.counts[TERMS])
         event = event._replace(
             s=event.s[:count],
             p=event.p[:count],
@@ -237,54 +234,58 @@ class Encoder:
             virtual=event.virtual[:count],
             by_s=event.by_s[:count],
             by_o=event.by_o[:count],
-            s_start=event.s_start[: found + 1],
-            o_start=event.o_start[: found + 1],
-            code=event.code[:found],
+            s_start=event.s_start[: count_found + 1],
+            o_start=event.o_start[: count_found + 1],
+            code=event.code[:count_found],
         )
         preparing.sort_triples(event, count)
         return event
 
     def _add_texts(self, event: Encoded, draft: Draft, derived: Derived, wanted: Wanted) -> bool:
         """Add what filters look for in texts; returns whether there was room."""
-        count = int(draft.counts[0])
-        met = Met.make(len(event.text) if self._texts & WORD_BITS else 0)
-        done = not len(derived.of) or add_derived(
+        count = int(draft.counts[TERMS])
+        met = extending.Met.make(len(event.text) if self._texts & extending.WORD_BITS else 0)
+        done = not len(derived.of) or extending.add_derived(
             event, draft, self._dictionary, wanted, derived, met, _INTEGER, _DECIMAL
         )
-        if done and self._words is not None and self._texts & WORD_BITS:
-            done = add_words(event, draft, count, self._texts, met, *self._words.known, self._words.codes)
+        if done and self._words is not None and self._texts & extending.WORD_BITS:
+            done = extending.add_words(
+                event, draft, count, self._texts, met, *self._words.known, self._words.codes
+            )
         return bool(done)
 
     def _find_lines(self, event: Encoded) -> None:
         """Find out where values lie that took too long to read in a loop."""
         for t in np.flatnonzero(event.line[: len(event.code)] == ASK).tolist():
-            found = place(self.term(event, t), self._wanted.coerce)
-            event.line[t], event.key[t], event.slack[t] = found.line, found.key, found.slack
-            event.marks[t] |= found.marks
+            position = place(self.term(event, t), self._wanted.coerce)
+            event.line[t], event.key[t], event.slack[t] = position.line, position.key, position.slack
+            event.marks[t] |= position.marks
 
     @staticmethod
     def term(event: Encoded, t: int) -> str:
         """Return a term of an event as text."""
         return event.text[event.start[t] : event.stop[t]].tobytes().decode()
 
-    def _map(self) -> tuple[Mapped, Wanted, int]:
+    def _map(self) -> tuple[extending.Mapped, Wanted, int]:
         """Return the taxonomy in terms of the dictionary, made anew if it has changed."""
         if self._mapped is None or self._mapped[0] != self._taxonomy.version:
             version, layout = self._layouts.of(self._taxonomy, self._hats)
             self._mapped = (version, *self._mapped_to(layout))
         return self._mapped[1:]
 
-    def _mapped_to(self, layout: Layout) -> tuple[Mapped, Wanted, int]:
+    def _mapped_to(self, layout: TaxonomyLayout) -> tuple[extending.Mapped, Wanted, int]:
         code, hat = np.full((2, layout.pool.size), -1, np.int32)
         preparing.find_all(self._dictionary, layout.pool, code)
         if self._hats:
-            found = np.empty(len(self._hats), np.int32)
-            preparing.find_all(self._dictionary, TextPool.build([HAT + text for text in self._hats]), found)
-            hat[layout.hat_at] = found
+            hat_codes = np.empty(len(self._hats), np.int32)
+            preparing.find_all(
+                self._dictionary, TextPool.build([HAT + text for text in self._hats]), hat_codes
+            )
+            hat[layout.hat_at] = hat_codes
         wanted = self._wanted._replace(types=layout.has_types)
         return layout.mapped._replace(code=code, hat=hat), wanted, layout.type_at
 
-    def _map_own(self, graph: Graph) -> tuple[Mapped, Wanted, int]:
+    def _map_own(self, graph: Graph) -> tuple[extending.Mapped, Wanted, int]:
         """Map the taxonomy as an event changes it that says itself what is below what."""
         given = self._taxonomy
         statements = graph.statements()

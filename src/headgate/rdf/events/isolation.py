@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
@@ -28,11 +28,12 @@ from headgate.rdf.events.triples import NumberedTriples
 from headgate.rdf.events.worker import HEAD, READY, Frame, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from headgate.rdf.events.screening import Limits
     from headgate.rdf.events.triples import Settings
 
+T = TypeVar("T")
 START_SECONDS = 60.0
 """How long a process may take to start: machines are slow at times."""
 FRAME_BYTES = 8 << 20
@@ -55,7 +56,8 @@ class Document(NamedTuple):
 class Isolated:
     """A process and its place in this one; threads take turns, and a forked child starts its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str, name: str, memory: int) -> None:
+        self._started_by = (module, name, memory)
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         _EVERY.add(self)
@@ -70,6 +72,36 @@ class Isolated:
         """Return the id of the process, if one is running."""
         process = self._process
         return None if process is None else process.pid
+
+    def _running(self) -> WorkerProcess:
+        if self._process is None:
+            self._process = WorkerProcess(*self._started_by)
+        return self._process
+
+    def _gather(
+        self, count: int, ask: Callable[[list[T], bool], None], given_up: Callable[[LostError], T]
+    ) -> list[T]:
+        """Ask until there are so many answers, of a new process where one ended; the lock is held.
+
+        `ask` appends answers as they come; it is told whether only the next question is to be asked. That at
+        which a process ends by its doing, or twice, is given up.
+        """
+        answers: list[T] = []
+        suspect = -1
+        while len(answers) < count:
+            try:
+                ask(answers, len(answers) == suspect)
+            except LostError as lost:
+                self._stop()
+                if lost.guilty or len(answers) == suspect:
+                    answers.append(given_up(lost))
+                else:
+                    suspect = len(answers)
+            except BaseException:
+                # An interruption: the answer to this question must not be taken for the next one's.
+                self._stop()
+                raise
+        return answers
 
     def _stop(self) -> None:
         if self._process is not None:
@@ -88,40 +120,29 @@ class Isolation(Isolated):
     """A parser process."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
-        super().__init__()
+        super().__init__("headgate.rdf.events.worker", "the parser", limits.memory)
         self._settings = settings
         self._limits = limits
 
     def parse(self, documents: Sequence[Document]) -> list[NumberedTriples | EventError]:
         """Parse documents; one that is refused has the reason in its place."""
-        answers: list[NumberedTriples | EventError] = []
-        suspect = -1
+
+        def ask(answers: list[NumberedTriples | EventError], alone: bool) -> None:
+            first = len(answers)
+            self._ask(documents[first : first + 1] if alone else _frame(documents, first), answers)
+
         with self._lock:
-            while len(answers) < len(documents):
-                first = len(answers)
-                alone = first == suspect
-                try:
-                    self._ask(documents[first : first + 1] if alone else _frame(documents, first), answers)
-                except LostError as lost:
-                    self._stop()
-                    if lost.guilty or len(answers) == suspect:
-                        answers.append(EventError(f"{lost}: the document is refused"))
-                    else:
-                        suspect = len(answers)
-                except BaseException:
-                    # An interruption: the answer to this question must not be taken for the next one's.
-                    self._stop()
-                    raise
-        return answers
+            return self._gather(
+                len(documents), ask, lambda lost: EventError(f"{lost}: the document is refused")
+            )
 
     def _ask(self, documents: Sequence[Document], answers: list[NumberedTriples | EventError]) -> None:
         """Parse documents and append what comes back, as far as it comes."""
-        if self._process is None:
-            self._process = WorkerProcess("headgate.rdf.events.worker", "the parser", self._limits.memory)
+        process = self._running()
         patience = [self._limits.patience(len(document.data)) for document in documents]
-        self._process.send(pack(Frame(self._settings, list(documents))), sum(patience))
+        process.send(pack(Frame(self._settings, list(documents))), sum(patience))
         for seconds in patience:
-            answer = _ANSWER.decode(self._process.receive(seconds))
+            answer = _ANSWER.decode(process.receive(seconds))
             answers.append(EventError(answer) if isinstance(answer, str) else answer)
 
 
@@ -150,7 +171,7 @@ class WorkerProcess:
     def __init__(self, module: str, name: str, memory: int) -> None:
         self._name = name
         # It finds the packages where we found them, and nothing in the directory where we happen to be.
-        places = os.pathsep.join(place for place in sys.path if place)
+        places = os.pathsep.join(path for path in sys.path if path)
         command = [sys.executable, "-P", "-m", module, str(memory)]
         try:
             self._child = subprocess.Popen(

@@ -8,6 +8,7 @@ import numpy as np
 
 from headgate.core.hashing import hash_bytes
 from headgate.core.jit import bare, bare_inner
+from headgate.core.searching import same_bytes
 from headgate.rdf.index.arrays import (
     BLANK,
     EXACT,
@@ -46,11 +47,12 @@ class Wanted(NamedTuple):
     always: bool
 
 
-class Draft(NamedTuple):
-    """Room beside an encoded event.
+TERMS, TRIPLES, BYTES = range(3)
+"""What a draft counts; the bytes are those of texts."""
 
-    `local` finds terms by their text. `counts`: terms, triples, bytes of text.
-    """
+
+class Draft(NamedTuple):
+    """Room beside an encoded event; `local` finds terms by their text."""
 
     local: NDArray[np.int32]
     counts: NDArray[np.int64]
@@ -66,14 +68,9 @@ def find_text(dictionary: Dictionary | Mapped, data: NDArray[np.uint8], begin: i
         if code < 0:
             return -1
         first = dictionary.offsets[code]
-        if dictionary.offsets[code + 1] - first == end - begin:
-            same = True
-            for i in range(end - begin):
-                if dictionary.data[first + i] != data[begin + i]:
-                    same = False
-                    break
-            if same:
-                return int(code)
+        size = dictionary.offsets[code + 1] - first
+        if size == end - begin and same_bytes(dictionary.data, first, data, begin, size):
+            return int(code)
         at = (at + np.uint64(1)) & mask
 
 
@@ -156,11 +153,11 @@ def unescape(text: NDArray[np.uint8], begin: int, end: int, out: NDArray[np.uint
 @bare_inner
 def _write_anew(event: Encoded, draft: Draft, t: int, begin: int, end: int) -> None:
     """Write the text of a literal anew without escapes, behind all others; there is room for that."""
-    at = draft.counts[2]
+    at = draft.counts[BYTES]
     event.begin[t] = at
     at = unescape(event.text, begin, end, event.text, at)
     event.end[t] = at
-    draft.counts[2] = at
+    draft.counts[BYTES] = at
 
 
 @bare_inner
@@ -221,7 +218,7 @@ def read_terms(
     """Find the terms in the text, and what is to be known of each."""
     count, begin = 0, 0
     text = event.text
-    draft.counts[2] = size
+    draft.counts[BYTES] = size
     mask = np.uint64(len(draft.local) - 1)
     for i in range(size + 1):
         if i < size and text[i] != _NEWLINE:
@@ -246,7 +243,7 @@ def read_terms(
                 at = (at + np.uint64(1)) & mask
             draft.local[at] = t
         begin = i + 1
-    draft.counts[0] = count
+    draft.counts[TERMS] = count
 
 
 @bare_inner

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
-from headgate.contents.feeds.items import only
-from headgate.core.event import FEED_TYPES, N_TRIPLES, RDF_TYPES
+from headgate.contents.feeds.vocabulary import only
+from headgate.contents.kind import DocumentEvents, check_size
+from headgate.core.event import FEED_TYPES, N_TRIPLES, RDF_TYPES, Event
 from headgate.errors import EventError
 from headgate.rdf.events.isolation import Document, Isolation
-from headgate.rdf.events.screening import NAMES, Limits, check_size, format_of, screen
+from headgate.rdf.events.screening import NAMES, Limits, format_of, screen
 from headgate.rdf.events.triples import NumberedTriples, Settings, parse, read_lines
 from headgate.rdf.language.model import Graph
 from headgate.rdf.language.names import is_iri
@@ -33,9 +36,10 @@ def make_graph(statements: Iterable[tuple[Term, Term, Term]]) -> Graph:
     (b'<urn:a>\n<urn:p>', [[0, 1, 0]])
     """
     places: dict[Term, int] = {}
-    place = places.setdefault
+    number_of = places.setdefault
     triples = dict.fromkeys(
-        (place(s, len(places)), place(p, len(places)), place(o, len(places))) for s, p, o in statements
+        (number_of(s, len(places)), number_of(p, len(places)), number_of(o, len(places)))
+        for s, p, o in statements
     )
     return Graph("\n".join(places).encode(), np.array(list(triples), np.int32).reshape(-1, 3))
 
@@ -65,13 +69,10 @@ class Reader:
         >>> Reader(isolated=False).read("<urn:a> a <urn:b> .", "turtle").statements()
         [('<urn:a>', '<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>', '<urn:b>')]
         """
-        found = self._here(data, content_type)
-        if isinstance(found, Document):
-            (answer,) = self._isolation.parse([found])
-            if isinstance(answer, EventError):
-                raise answer
-            found = answer
-        return _graph(found)
+        (graph,) = self.read_many([(data, content_type)])
+        if isinstance(graph, EventError):
+            raise graph
+        return graph
 
     def read_many(self, documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | EventError]:
         """Read documents, each with its content type; one that is refused has the reason in its place."""
@@ -81,11 +82,11 @@ class Reader:
                 results.append(self._here(data, content_type))
             except EventError as error:
                 results.append(error)
-        waiting = [found for found in results if isinstance(found, Document)]
+        waiting = [each for each in results if isinstance(each, Document)]
         answers = iter(self._isolation.parse(waiting)) if waiting else iter(())
         graphs: list[Graph | EventError] = []
-        for found in results:
-            answer = next(answers) if isinstance(found, Document) else found
+        for each in results:
+            answer = next(answers) if isinstance(each, Document) else each
             graphs.append(answer if isinstance(answer, EventError) else _graph(answer))
         return graphs
 
@@ -103,29 +104,14 @@ class Reader:
         kind = format_of(content_type)
         plain = kind == N_TRIPLES and not self._isolated
         if plain:
-            check_size(data, self.limits)
-            found = _quick(data, self._settings)
-            if found is not None:
-                return found
+            check_size(data, self.limits.size)
+            numbered = _quick(data, self._settings)
+            if numbered is not None:
+                return numbered
         screened = screen(data, kind, self.limits)
         if plain or self._isolated is False:
             return parse(screened, kind, NAMES[kind], self._settings)
         return Document(screened, kind, NAMES[kind])
-
-
-def default_reader() -> Reader:
-    """Return the reader that is used where none is given."""
-    return _DEFAULT
-
-
-def read_graph(data: str | bytes, content_type: str) -> Graph:
-    """Read a document with the default reader."""
-    return _DEFAULT.read(data, content_type)
-
-
-def read_graphs(documents: Sequence[tuple[str | bytes, str]]) -> list[Graph | EventError]:
-    """Read documents with the default reader; one that is refused has the reason in its place."""
-    return _DEFAULT.read_many(documents)
 
 
 def graph_of(event: Event, reader: Reader | None = None) -> Graph:
@@ -139,15 +125,15 @@ def graph_of(event: Event, reader: Reader | None = None) -> Graph:
         return event.data
     if event.content_type in FEED_TYPES.values():
         return event.once("graph", lambda event: _only_item(event, reader))
-    return event.once("graph", lambda event: (reader or _DEFAULT).read(event.data, event.content_type))
+    return event.once("graph", lambda event: (reader or DEFAULT_READER).read(event.data, event.content_type))
 
 
 def _only_item(event: Event, reader: Reader | None) -> Graph:
     from headgate.rdf.events.feeds import read_feed
 
     (item,) = only(read_feed(event, reader).items, event)
-    found: Graph = item.data
-    return found
+    graph: Graph = item.data
+    return graph
 
 
 def _quick(data: str | bytes, settings: Settings) -> NumberedTriples | None:
@@ -163,4 +149,52 @@ def _graph(numbered: NumberedTriples) -> Graph:
     return Graph(numbered.text, np.frombuffer(numbered.triples, np.int32).reshape(-1, 3).copy())
 
 
-_DEFAULT = Reader()
+DEFAULT_READER = Reader()
+"""The reader that is used where none is given."""
+read_graph, read_graphs = DEFAULT_READER.read, DEFAULT_READER.read_many
+
+
+READER = Reader(limits=Limits(seconds=5.0))
+"""More patient than the default: all cores are busy here, and what takes long is not therefore bad."""
+_PACKED: msgspec.msgpack.Decoder[NumberedTriples] = msgspec.msgpack.Decoder(NumberedTriples)
+
+
+def read_all(events: Sequence[Event | EventError]) -> list[DocumentEvents | EventError]:
+    """Read documents: graphs of all that are none of feeds are parsed together."""
+    results: list[DocumentEvents | EventError] = []
+    plain: list[tuple[int, Event]] = []
+    for index, event in enumerate(events):
+        if isinstance(event, EventError):
+            results.append(event)
+        elif event.content_type in FEED_TYPES.values():
+            results.append(_feed(event))
+        else:
+            plain.append((index, event))
+            results.append(DocumentEvents(()))
+    graphs = READER.read_many([(event.data, event.content_type) for _, event in plain])
+    for (index, event), graph in zip(plain, graphs, strict=True):
+        results[index] = (
+            graph if isinstance(graph, EventError) else DocumentEvents((replace(event, data=graph),))
+        )
+    return results
+
+
+def _feed(event: Event) -> DocumentEvents | EventError:
+    # It brings lxml, and most documents are no feeds.
+    from headgate.rdf.events.feeds import read_feed
+
+    try:
+        feed = read_feed(event, READER)
+    except EventError as error:
+        return error
+    return DocumentEvents(feed.items, feed=True, notes=len(feed.notes))
+
+
+def pack(graph: Graph) -> bytes:
+    """Write a graph."""
+    return msgspec.msgpack.encode((graph.text, np.asarray(graph.triples, np.int32).tobytes()))
+
+
+def unpack(packed: bytes) -> Graph:
+    """Return a graph."""
+    return _graph(_PACKED.decode(packed))

@@ -14,6 +14,7 @@ from xml.parsers import expat
 
 import numpy as np
 
+from headgate.contents.kind import check_size
 from headgate.core.event import JSON_LD, N_TRIPLES, RDF_TYPES, RDF_XML, RSS, SECOND_MARK, TURTLE, media_type
 from headgate.errors import EventError
 
@@ -76,9 +77,9 @@ class Limits:
 def screen(data: str | bytes, kind: str, limits: Limits) -> bytes:
     """Return a document as UTF-8 without anything that a parser should not see; refuse it where there is."""
     encoded = _utf8(data, kind, limits)
-    if len(encoded) > _LARGE and (found := _long_base(kind).search(encoded)):
+    if len(encoded) > _LARGE and (match_ := _long_base(kind).search(encoded)):
         raise EventError(
-            f"not usable {NAMES[kind]}: the base or prefix at byte {found.start() + 1} has more than"
+            f"not usable {NAMES[kind]}: the base or prefix at byte {match_.start() + 1} has more than"
             f" {_LONGEST_BASE:,} characters"
         )
     if kind in XML:
@@ -88,22 +89,13 @@ def screen(data: str | bytes, kind: str, limits: Limits) -> bytes:
         _check_depth(_json_structure(encoded), NAMES[kind], limits.depth)
         return encoded
     structure = _TURTLE_TEXT.sub(b"", encoded)
-    if b"<" in structure and (place := _triple_term(encoded)) is not None:
-        line = encoded.count(b"\n", 0, place) + 1
+    if b"<" in structure and (offset := _triple_term(encoded)) is not None:
+        line = encoded.count(b"\n", 0, offset) + 1
         raise EventError(
             f"not usable {NAMES[kind]}: a triple inside << >> in line {line} is RDF 1.2: send RDF 1.1"
         )
     _check_depth(structure, NAMES[kind], limits.depth)
     return encoded
-
-
-def check_size(data: str | bytes, limits: Limits) -> None:
-    """Refuse what is too large."""
-    size = len(data)
-    if isinstance(data, str) and size <= limits.size < 3 * size and not data.isascii():
-        size = len(data.encode(errors="surrogatepass"))
-    if size > limits.size:
-        raise EventError(f"the document has {size:,} bytes: {limits.size:,} are allowed")
 
 
 # Encodings
@@ -121,7 +113,7 @@ _MARKS = {
 
 def _utf8(data: str | bytes, kind: str, limits: Limits) -> bytes:
     """Bring a document to UTF-8, without a byte order mark or an XML declaration."""
-    check_size(data, limits)
+    check_size(data, limits.size)
     name = NAMES[kind]
     if isinstance(data, str):
         try:
@@ -136,14 +128,14 @@ def _utf8(data: str | bytes, kind: str, limits: Limits) -> bytes:
                 raise EventError(f"not usable {name}: the document is in {encoding}: send UTF-8")
         encoded = data.removeprefix(codecs.BOM_UTF8)
     if b"\0" in encoded:
-        place = encoded.index(b"\0") + 1
-        raise EventError(f"not usable {name}: byte {place} is NUL: send UTF-8 without NULs")
+        offset = encoded.index(b"\0") + 1
+        raise EventError(f"not usable {name}: byte {offset} is NUL: send UTF-8 without NULs")
     if kind in XML and (declaration := _DECLARATION.match(encoded)):
         written = _ENCODING.search(declaration[0])
         encoded = encoded[declaration.end() :]
         if isinstance(data, bytes) and written:
             encoded = _decoded(encoded, written[1].decode(), name).encode()
-            check_size(encoded, limits)
+            check_size(encoded, limits.size)
     # Also behind the declaration: a parser would take it for the first.
     if encoded.startswith(codecs.BOM_UTF8):
         raise EventError(f"not valid {name}: {SECOND_MARK}")
@@ -271,6 +263,6 @@ def _plain_xml(encoded: bytes) -> bytes:
     return _UNSEEN.sub(_seen, encoded) if b"<!" in encoded or b"<?" in encoded else encoded
 
 
-def _seen(found: re.Match[bytes]) -> bytes:
-    characters = found[1] or b""
+def _seen(match_: re.Match[bytes]) -> bytes:
+    characters = match_[1] or b""
     return characters.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;")

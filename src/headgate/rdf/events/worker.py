@@ -17,11 +17,17 @@ import resource
 import signal
 import sys
 import time
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from headgate.errors import EventError
 from headgate.rdf.events.triples import Settings, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
 
 READY = "ready"
 HEAD = 4
@@ -42,21 +48,25 @@ def pack(value: object) -> bytes:
     return len(packed).to_bytes(HEAD, "little") + packed
 
 
-def main(memory: int) -> None:
+def serve(memory: int, frames: type[T], answers: Callable[[T], Iterator[object]]) -> None:
     """Answer until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     restrict(memory)
-    decoder = msgspec.msgpack.Decoder(Frame)
+    decoder = msgspec.msgpack.Decoder(frames)
     write(pack(READY))
     while head := read(HEAD):
-        frame = decoder.decode(read(int.from_bytes(head, "little")))
-        for data, kind, name in frame.documents:
-            allow_cpu()
-            try:
-                answer: object = parse(data, kind, name, frame.settings)
-            except EventError as error:
-                answer = str(error)
+        for answer in answers(decoder.decode(read(int.from_bytes(head, "little")))):
             write(pack(answer))
+
+
+def _parsed(frame: Frame) -> Iterator[object]:
+    for data, kind, name in frame.documents:
+        allow_cpu()
+        try:
+            answer: object = parse(data, kind, name, frame.settings)
+        except EventError as error:
+            answer = str(error)
+        yield answer
 
 
 def restrict(memory: int) -> None:
@@ -101,4 +111,4 @@ def write(data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    serve(int(sys.argv[1]), Frame, _parsed)

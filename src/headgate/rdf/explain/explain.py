@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.rdf.events.facts import Facts, ways
+from headgate.contents.protocol import EVERY_EVENT, Access
 from headgate.rdf.explain.notes import edge_note, held_note, reason, shown
 from headgate.rdf.index.bindings import (
     STEPS,
     Apart,
+    Facts,
     TooLongError,
     extended,
     groups,
     parts_of,
     search,
-    terms_of,
+    ways,
 )
-from headgate.rdf.index.tail import ask_one
-from headgate.rdf.language.evaluate import evaluate, truth
-from headgate.rdf.language.model import ISA, PLAIN, Edge, is_variable
+from headgate.rdf.index.columns import member_keys, verified_of
+from headgate.rdf.index.live import ask_one
+from headgate.rdf.language.model import DECIDES, EVERY, ISA, PLAIN, Edge, is_variable
 from headgate.rdf.language.printing import print_edge, print_expression, print_pattern
 from headgate.rdf.language.rewrite import split_filters, variables
+from headgate.rdf.language.values import evaluate, truth
+from headgate.rdf.whole.deciding import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from headgate.rdf.index.bindings import Part
-    from headgate.rdf.language.model import Options, Pattern, Term
+    from headgate.rdf.index.columns import Columns
+    from headgate.rdf.language.model import Expression, Graph, Options, Pattern, Term
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+    from headgate.rdf.whole.query import Query
 
     Binding: TypeAlias = dict[Term, Term]
-    from collections.abc import Iterable, Mapping
-
-    from headgate.rdf.language.model import Expression, Graph, Term
-    from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 
 BUDGET = 20_000
@@ -180,32 +183,32 @@ class Explanation:
 def explain(pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: Options) -> Explanation:
     """Explain one filter and one event."""
     facts = Facts(graph, taxonomy)
-    parted = split_filters(pattern, options)
+    parted = split_filters(pattern)
     left_out = ""
-    found: list[dict[Term, Term]] = []
+    bindings: list[dict[Term, Term]] = []
     try:
-        found = search(pattern, facts, options, pattern.variables, 1, STEPS)
-        matches = bool(found)
+        bindings = search(pattern, facts, options, pattern.variables, 1, STEPS)
+        matches = bool(bindings)
     except TooLongError:
         # The index is a thousand times as quick, and may know.
         matches, left_out = ask_one(pattern, graph, taxonomy, options)
-    binding, complete = (found[0], True) if found else nearest(parted, facts, options)
+    binding, complete = (bindings[0], True) if bindings else nearest(parted, facts, options)
     return Explanation(
         matches=matches,
         filter=print_pattern(pattern),
         binding=tuple((name, binding[name]) for name in pattern.variables if name in binding),
         edges=tuple(_edge(edge, facts, binding, complete) for edge in dict.fromkeys(pattern.edges)),
         filters=tuple(_filter(each, binding, options) for each in parted.filters),
-        complete=complete and bool(found) is matches,
+        complete=complete and bool(bindings) is matches,
         left_out=left_out,
     )
 
 
 def _edge(edge: Edge, facts: Facts, binding: Mapping[Term, Term], complete: bool) -> Clause:
-    bound = all(term in binding for term in terms_of(edge) if is_variable(term))
+    bound = all(term in binding for term in edge[:3] if is_variable(term))
     held = bound and bool(ways(facts, edge, binding))
     note = held_note(edge, facts, binding) if held else edge_note(edge, facts, binding, complete=complete)
-    return Clause(print_edge(edge), _seen(terms_of(edge), binding), held, note)
+    return Clause(print_edge(edge), _seen(edge[:3], binding), held, note)
 
 
 def _filter(expression: Expression, binding: Mapping[Term, Term], options: Options) -> Clause:
@@ -216,5 +219,86 @@ def _filter(expression: Expression, binding: Mapping[Term, Term], options: Optio
 
 
 def _seen(terms: Iterable[Term], binding: Mapping[Term, Term]) -> str:
-    found = [term for term in dict.fromkeys(terms) if term in binding]
-    return ", ".join(f"{term.replace('?:', '_:')} = {shown(binding[term])}" for term in found)
+    bound = [term for term in dict.fromkeys(terms) if term in binding]
+    return ", ".join(f"{term.replace('?:', '_:')} = {shown(binding[term])}" for term in bound)
+
+
+@dataclass(frozen=True)
+class QueryExplanation:
+    """The verdict, what became of each pattern that was indexed, and what the evaluator said.
+
+    `answered` is None if the evaluator was not asked: a pattern decided, or none of them holds.
+    """
+
+    matches: bool
+    filter: str
+    members: tuple[tuple[Explanation, int], ...]
+    answered: bool | None = None
+    left_out: str = ""
+    complete: bool = True
+
+    def lines(self) -> list[str]:
+        """Say it for people."""
+        if self.left_out:
+            verdict = f"left out: {self.left_out}"
+        elif self.matches:
+            verdict = "match"
+        elif self.answered is None:
+            verdict = "no match: the indexed part does not hold"
+        else:
+            verdict = "no match: the indexed part holds, the query as a whole gives no answer"
+            if any(role == EVERY for _, role in self.members):
+                verdict = "no match: the query as a whole gives no answer"
+        lines = [verdict]
+        for number, (member, role) in enumerate(self.members, 1):
+            several = f" {number} of {len(self.members)}" if len(self.members) > 1 else ""
+            if role == EVERY:
+                lines.append("  indexed part: nothing, it is evaluated for every event")
+                continue
+            says = "decides" if role == DECIDES else "narrows"
+            first, *rest = member.lines()
+            lines.append(f"  indexed part{several}, which {says}: {first}")
+            lines += [f"  {line}" for line in rest]
+        if self.answered is not None:
+            lines.append(f"  verified: the whole query gives {'an' if self.answered else 'no'} answer")
+        elif any(role != DECIDES for _, role in self.members):
+            lines.append("  verified: not asked")
+        return lines
+
+
+def explain_query(query: Query, graph: Graph, taxonomy: Taxonomy, options: Options) -> QueryExplanation:
+    """Explain one query and one event."""
+    members = tuple((explain(pattern, graph, taxonomy, options), role) for pattern, role in query.members)
+    complete = all(member.complete for member, _ in members)
+    holding = [(member, role) for member, role in members if member.matches]
+    if any(role == DECIDES for _, role in holding):
+        return QueryExplanation(True, query.text, members, complete=complete)
+    if not holding:
+        late = next((member.left_out for member, _ in members if member.left_out), "")
+        return QueryExplanation(False, query.text, members, None, late, complete)
+    (said,) = ask([query.question], graph, taxonomy)
+    if isinstance(said, str):
+        return QueryExplanation(False, query.text, members, None, said, complete)
+    return QueryExplanation(said, query.text, members, said, complete=complete)
+
+
+COST = "about 30 µs for each"
+
+
+def ways_to(columns: Columns, listed: frozenset[str], seen: Sequence[frozenset[str]]) -> list[Access]:
+    """Say by what events come to filters, and how many of some do; and which are then verified, and the cost.
+
+    `seen` are the keys of the events. Of a whole query, those of one of its patterns lead there.
+    """
+    keys = member_keys(columns, listed)
+    verified = verified_of(columns.member_start, columns.roles).tolist()
+    accesses = []
+    for (begin, end), asked in zip(pairwise(columns.member_start.tolist()), verified, strict=True):
+        some = [each for each in keys[begin:end] if each]
+        if len(some) < end - begin:
+            by, reached = EVERY_EVENT, len(seen)
+        else:
+            by = " or ".join(dict.fromkeys(" and ".join(sorted(each)) for each in some))
+            reached = sum(any(each <= event for each in some) for event in seen)
+        accesses.append(Access(f"{by}; then verified, {COST}" if asked else by, reached))
+    return accesses

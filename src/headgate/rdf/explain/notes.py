@@ -9,44 +9,16 @@ from typing import TYPE_CHECKING
 
 from headgate.contents.kind import Results, table_lines
 from headgate.core.text.alphabets import RUST
-from headgate.rdf.events.facts import ways
-from headgate.rdf.language.evaluate import as_term, call, evaluate, truth
-from headgate.rdf.language.model import (
-    BELOW_PROPERTY,
-    ISA,
-    LANG_STRING,
-    PLAIN,
-    RDF,
-    RDFS,
-    STRING,
-    SUBCLASS,
-    SUBPROPERTY,
-    TYPE,
-    XSD,
-    And,
-    Call,
-    Compare,
-    Member,
-    Not,
-    Or,
-    is_blank,
-    is_iri,
-    is_literal,
-    is_variable,
-    literal,
-    parts,
-    plain,
-)
+from headgate.rdf.index.bindings import image, ways
+from headgate.rdf.language import model, values
 from headgate.rdf.language.printing import print_expression
 from headgate.rdf.language.searches import WORD, search_of
-from headgate.rdf.language.values import Moment, Number, Text, Truth, coerced, compare, to_double, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
-    from headgate.rdf.events.facts import Facts
-    from headgate.rdf.index.bindings import Bindings
+    from headgate.rdf.index.bindings import Bindings, Facts
     from headgate.rdf.language.model import Edge, Term
 
     Binding: TypeAlias = Mapping[Term, Term]
@@ -57,8 +29,8 @@ if TYPE_CHECKING:
     from headgate.rdf.language.values import Value
 
 
-_PREFIXES = {RDF: "rdf:", RDFS: "rdfs:", XSD: "xsd:"}
-_BARE = {f"{XSD}integer", f"{XSD}decimal", f"{XSD}boolean"}
+_PREFIXES = {model.RDF: "rdf:", model.RDFS: "rdfs:", model.XSD: "xsd:"}
+_BARE = {f"{model.XSD}integer", f"{model.XSD}decimal", f"{model.XSD}boolean"}
 _LONGEST = 80
 _MOST = 3
 
@@ -69,23 +41,23 @@ def shown(term: Term) -> str:
     >>> shown('"2001"^^<http://www.w3.org/2001/XMLSchema#integer>'), shown('"2001"')
     ('2001', '"2001"')
     """
-    if is_literal(term):
-        lexical, datatype, _ = parts(term)
-        if datatype in _BARE and value_of(term) is not None:
+    if model.is_literal(term):
+        lexical, datatype, _ = model.parts(term)
+        if datatype in _BARE and values.value_of(term) is not None:
             term = lexical
-        elif datatype not in {STRING, LANG_STRING}:
+        elif datatype not in {model.STRING, model.LANG_STRING}:
             end = term.rindex('"') + 1
             term = f"{term[:end]}^^{_short(datatype)}"
-    elif is_iri(term):
+    elif model.is_iri(term):
         term = _short(term[1:-1])
     return term if len(term) <= _LONGEST else f"{term[: _LONGEST - 1]}…"
 
 
 def listed(terms: Iterable[Term]) -> str:
     """List a few terms for people."""
-    found = [shown(each) for each in dict.fromkeys(terms)]
-    more = len(found) - _MOST
-    return ", ".join(found[:_MOST]) + (f" and {more} more" if more > 0 else "")
+    texts = [shown(each) for each in dict.fromkeys(terms)]
+    more = len(texts) - _MOST
+    return ", ".join(texts[:_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 def kind(term: Term) -> str:
@@ -94,17 +66,19 @@ def kind(term: Term) -> str:
     >>> kind('"2001"'), kind('"x"^^<http://www.w3.org/2001/XMLSchema#integer>'), kind("<urn:x>")
     ('a string', 'not a valid xsd:integer', 'an IRI')
     """
-    if not is_literal(term):
-        return "a blank node" if is_blank(term) else "an IRI"
-    match value_of(term):
-        case Text(_, language):
+    if not model.is_literal(term):
+        return "a blank node" if model.is_blank(term) else "an IRI"
+    match values.value_of(term):
+        case values.Text(_, language):
             return f"a string in the language {language}" if language else "a string"
-        case Truth():
+        case values.Truth():
             return "a truth value"
-        case Number(name, _) | Moment(name, _, _):
+        case values.Number(name, _) | values.Moment(name, _, _):
             return f"{'an' if name == 'integer' else 'a'} {name}"
-    datatype = parts(term).datatype
-    return f"{'not a valid' if datatype.startswith(XSD) else 'of the unknown datatype'} {_short(datatype)}"
+    datatype = model.parts(term).datatype
+    return (
+        f"{'not a valid' if datatype.startswith(model.XSD) else 'of the unknown datatype'} {_short(datatype)}"
+    )
 
 
 def _short(name: str) -> str:
@@ -119,24 +93,24 @@ def edge_note(edge: Edge, facts: Facts, binding: Binding, *, complete: bool) -> 
 
     If it could hold, its nodes stand for other nodes of the filter, or the search was not complete.
     """
-    if edge.path in {PLAIN, ISA} and ways(facts, edge, binding):
+    if edge.path in {model.PLAIN, model.ISA} and ways(facts, edge, binding):
         return "what would fit stands for another part of the filter" if complete else "not looked at"
-    low, name, high = (_known(term, binding) for term in (edge.subject, edge.property, edge.object))
-    if edge.path == PLAIN:
+    low, name, high = (image(term, binding) for term in edge[:3])
+    if edge.path == model.PLAIN:
         return _no_triple(facts, low, name, high)
-    if edge.path == ISA:
+    if edge.path == model.ISA:
         return _no_type(facts, low, high)
     if low is None or high is None:
         return f"nothing stands for {edge.subject if low is None else edge.object}"
-    relation = SUBPROPERTY if edge.path == BELOW_PROPERTY else SUBCLASS
+    relation = model.SUBPROPERTY if edge.path == model.BELOW_PROPERTY else model.SUBCLASS
     above = sorted(facts.above(low, relation) - {low})
     return f"above {shown(low)} there is {'only ' + listed(above) if above else 'nothing'}"
 
 
 def held_note(edge: Edge, facts: Facts, binding: Binding) -> str:
     """Say through which type a node is of a class, if not directly."""
-    low, high = _known(edge.subject, binding), _known(edge.object, binding)
-    if edge.path != ISA or low is None or high is None or high in facts.types(low):
+    low, high = image(edge.subject, binding), image(edge.object, binding)
+    if edge.path != model.ISA or low is None or high is None or high in facts.types(low):
         return ""
     through = next(each for each in facts.types(low) if high in facts.above(each))
     return f"{shown(low)} is a {shown(through)}, which is below it"
@@ -168,21 +142,21 @@ def _does(able: list[tuple[Term, Term, Term]]) -> str:
     return "does" if len({s for s, _, _ in able}) == 1 else "do"
 
 
-def _alike(wanted: Term | None, found: Iterable[Term]) -> str:
+def _alike(wanted: Term | None, terms: Iterable[Term]) -> str:
     """Point at a literal that is equal to a constant, or looks so, and is another term."""
-    if wanted is None or not is_literal(wanted):
+    if wanted is None or not model.is_literal(wanted):
         return ""
-    for each in found:
-        if is_literal(each):
-            same = parts(each).lexical == parts(wanted).lexical
-            if same or compare("=", each, wanted) is True:
+    for each in terms:
+        if model.is_literal(each):
+            same = model.parts(each).lexical == model.parts(wanted).lexical
+            if same or values.compare("=", each, wanted) is True:
                 return f"; {shown(each)} is {kind(each)}, and a constant matches by text, type and language"
     return ""
 
 
 def _no_type(facts: Facts, node: Term | None, wanted: Term | None) -> str:
     if node is None:
-        types = [each for _, _, each in facts.triples((None, TYPE, None))]
+        types = [each for _, _, each in facts.triples((None, model.TYPE, None))]
         start = "nothing in the event is one: it has"
     else:
         types = facts.types(node)
@@ -198,21 +172,17 @@ def _no_type(facts: Facts, node: Term | None, wanted: Term | None) -> str:
     return f"{text}, which is below {listed(above)}" if above else f"{text}, which is below nothing"
 
 
-def _known(term: Term, binding: Binding) -> Term | None:
-    return binding.get(term) if is_variable(term) else term
-
-
-def bindings_shown(found: Bindings) -> Results:
+def bindings_shown(bindings: Bindings) -> Results:
     """Show bindings: for machines, and as a table for people."""
-    if not found.rows:
+    if not bindings.rows:
         lines = ["no bindings"]
-    elif not found.names:
+    elif not bindings.names:
         lines = ["bindings: the filter has no variables with names"]
     else:
-        count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
-        rows = [found.names, *(tuple(map(shown, row)) for row in found.rows)]
+        count = f"{len(bindings.rows):,}" if bindings.complete else f"the first {len(bindings.rows):,}"
+        rows = [bindings.names, *(tuple(map(shown, row)) for row in bindings.rows)]
         lines = [f"bindings: {count}", *table_lines(rows)]
-    return Results(found._asdict(), lines)
+    return Results(bindings._asdict(), lines)
 
 
 _EXACT = Context(prec=9000)  # two numbers of 4,000 digits, far apart
@@ -222,12 +192,12 @@ _VERBS = {"STRSTARTS": "start with", "STRENDS": "end with", "CONTAINS": "contain
 
 def reason(expression: Expression, binding: Binding, options: Options) -> str:
     """Say why an expression is not true: of each of its parts that stand in the way, one thing."""
-    found = list(_blame(expression, binding, options, True))
-    notes = [_note(leaf, binding, options, wanted) for leaf, wanted in found]
-    if len(found) == 1:
+    blamed = list(_blame(expression, binding, options, True))
+    notes = [_note(leaf, binding, options, wanted) for leaf, wanted in blamed]
+    if len(blamed) == 1:
         return notes[0]
     return "; ".join(
-        f"{print_expression(leaf)}: {note}" for (leaf, _), note in zip(found, notes, strict=True)
+        f"{print_expression(leaf)}: {note}" for (leaf, _), note in zip(blamed, notes, strict=True)
     )
 
 
@@ -235,12 +205,12 @@ def _blame(
     node: Expression, binding: Binding, options: Options, wanted: bool
 ) -> Iterator[tuple[Expression, bool]]:
     """Yield the comparisons and functions that would have to be true, or false, and are not."""
-    if truth(evaluate(node, binding, options)) is wanted:
+    if values.truth(values.evaluate(node, binding, options)) is wanted:
         return
     match node:
-        case Not(part):
+        case model.Not(part):
             yield from _blame(part, binding, options, not wanted)
-        case And(inner) | Or(inner):
+        case model.And(inner) | model.Or(inner):
             for part in inner:
                 yield from _blame(part, binding, options, wanted)
         case _:
@@ -249,62 +219,62 @@ def _blame(
 
 def _note(leaf: Expression, binding: Binding, options: Options, wanted: bool) -> str:
     match leaf:
-        case Compare(sign, left, right):
-            one, other = (as_term(evaluate(each, binding, options)) for each in (left, right))
+        case model.Compare(sign, left, right):
+            one, other = (values.as_term(values.evaluate(each, binding, options)) for each in (left, right))
             if one is None or other is None:
                 return _error(left if one is None else right, binding, options)
             return _compared(sign, one, other, options, wanted)
-        case Member(item, among):
-            one = as_term(evaluate(item, binding, options))
+        case model.Member(item, among):
+            one = values.as_term(values.evaluate(item, binding, options))
             if one is None:
                 return _error(item, binding, options)
             return _member(one, among, binding, options, wanted)
-        case Call():
+        case model.Call():
             return _called(leaf, binding, options, wanted)
-    found = as_term(evaluate(leaf, binding, options))
-    if found is None:
+    term = values.as_term(values.evaluate(leaf, binding, options))
+    if term is None:
         return _error(leaf, binding, options)
-    value = truth(found)
+    value = values.truth(term)
     counts = "has no truth value" if value is None else f"counts as {'true' if value else 'false'}"
-    return f"{shown(found)} is {kind(found)} and {counts}"
+    return f"{shown(term)} is {kind(term)} and {counts}"
 
 
 def _error(node: Expression, binding: Binding, options: Options) -> str:
     """Say where an error comes from."""
     if isinstance(node, str):
         return f"nothing stands for {node}"
-    if not isinstance(node, Call):
+    if not isinstance(node, model.Call):
         return f"{print_expression(node)} is an error"
-    found = [as_term(evaluate(each, binding, options)) for each in node.arguments]
-    for argument, each in zip(node.arguments, found, strict=True):
+    terms = [values.as_term(values.evaluate(each, binding, options)) for each in node.arguments]
+    for argument, each in zip(node.arguments, terms, strict=True):
         if each is None:
             return _error(argument, binding, options)
-    return f"{node.name} of {' and '.join(kind(each) for each in found if each is not None)} is an error"
+    return f"{node.name} of {' and '.join(kind(each) for each in terms if each is not None)} is an error"
 
 
 def _compared(sign: str, one: Term, other: Term, options: Options, wanted: bool) -> str:
-    held = compare(sign, one, other, options.coerce)
+    held = values.compare(sign, one, other, options.coerce)
     if held is None:
         error = f"{shown(one)} is {kind(one)}: to compare it with {kind(other)} is an error"
         return error + ("" if options.coerce else _hint(sign, one, other, wanted))
     if wanted is False:
         return f"{shown(one)} {sign} {shown(other)} holds"
-    left, right = value_of(one), value_of(other)
+    left, right = values.value_of(one), values.value_of(other)
     if options.coerce:
-        left, right = coerced(left, right), coerced(right, left)
-    if compare("=", one, other, options.coerce):
+        left, right = values.coerced(left, right), values.coerced(right, left)
+    if values.compare("=", one, other, options.coerce):
         return f"{shown(one)} is equal to {shown(other)}"
     return _distance(sign, left, right) or f"it is {shown(one)}"
 
 
 def _hint(sign: str, one: Term, other: Term, wanted: bool) -> str:
     """Say what `coerce` would make of two terms that cannot be compared."""
-    held = compare(sign, one, other, True)
+    held = values.compare(sign, one, other, True)
     if held is None:
         return ""
-    value = value_of(one)
-    text = value if isinstance(value, Text) else value_of(other)
-    assert isinstance(text, Text)
+    value = values.value_of(one)
+    text = value if isinstance(value, values.Text) else values.value_of(other)
+    assert isinstance(text, values.Text)
     hold = "hold" if held is wanted else "not hold either"
     return f"; coerce=True would read it as {text.text.strip()[:_LONGEST_NUMBER]}, and it would {hold}"
 
@@ -313,23 +283,23 @@ def _distance(sign: str, left: Value | None, right: Value | None) -> str:
     """Say by how much a comparison of two different values fails; nothing where there is no scale."""
     word = {">": "short by", ">=": "short by", "<": "over by", "<=": "over by"}.get(sign, "off by")
     match left, right:
-        case Number(), Number():
+        case values.Number(), values.Number():
             gap = _gap(left, right)
             return f"{word} {gap}" if gap else "NaN is neither equal to a number nor in order with one"
-        case Moment(), Moment():
+        case values.Moment(), values.Moment():
             return f"{word} {_duration(abs(left.seconds - right.seconds))}"
-        case Text(), Text() if sign == "=":
+        case values.Text(), values.Text() if sign == "=":
             if left.text.lower() == right.text.lower():
                 return "it differs in case only"
             return "it differs in blanks around it only" if left.text.strip() == right.text.strip() else ""
-        case Text(), Text():
+        case values.Text(), values.Text():
             return "it comes before" if left.text < right.text else "it comes after"
     return ""
 
 
-def _gap(one: Number, other: Number) -> str:
+def _gap(one: values.Number, other: values.Number) -> str:
     if isinstance(one.value, float) or isinstance(other.value, float):
-        gap = abs(to_double(one.value) - to_double(other.value))
+        gap = abs(values.to_double(one.value) - values.to_double(other.value))
         return "" if math.isnan(gap) else f"{gap:g}"
     exact = _EXACT.subtract(Decimal(one.value), Decimal(other.value)).copy_abs()
     text = f"{exact:f}"
@@ -346,9 +316,9 @@ def _duration(seconds: Fraction) -> str:
 def _member(
     one: Term, among: tuple[Expression, ...], binding: Binding, options: Options, wanted: bool
 ) -> str:
-    terms = [as_term(evaluate(each, binding, options)) for each in among]
+    terms = [values.as_term(values.evaluate(each, binding, options)) for each in among]
     known = [each for each in terms if each is not None]
-    answers = [compare("=", one, each, options.coerce) for each in known]
+    answers = [values.compare("=", one, each, options.coerce) for each in known]
     if not wanted and True in answers:
         return f"{shown(one)} is equal to {shown(known[answers.index(True)])}"
     if not known:
@@ -358,13 +328,13 @@ def _member(
     return f"{shown(one)} is none of them"
 
 
-def _called(leaf: Call, binding: Binding, options: Options, wanted: bool) -> str:
-    if evaluate(leaf, binding, options) is None:
+def _called(leaf: model.Call, binding: Binding, options: Options, wanted: bool) -> str:
+    if values.evaluate(leaf, binding, options) is None:
         return _error(leaf, binding, options)
-    terms = [as_term(evaluate(each, binding, options)) for each in leaf.arguments]
+    terms = [values.as_term(values.evaluate(each, binding, options)) for each in leaf.arguments]
     first = terms[0] or ""
     if leaf.name == "REGEX":
-        return _searched(*[plain(each or '""') for each in terms], wanted=wanted)
+        return _searched(*[model.plain(each or '""') for each in terms], wanted=wanted)
     if leaf.name not in _VERBS:
         return f"{shown(first)} is {kind(first)}"
     verb = _VERBS[leaf.name]
@@ -392,6 +362,8 @@ def _searched(text: str, pattern: str, flags: str = "", *, wanted: bool) -> str:
 
 
 def _but_for_case(name: str, terms: list[Term | None]) -> str:
-    values = [value_of(each or "") for each in terms]
-    lower: list[Term | None] = [literal(each.text.lower()) for each in values if isinstance(each, Text)]
-    return ", but for case" if call(name, lower) else ""
+    known = [values.value_of(each or "") for each in terms]
+    lower: list[Term | None] = [
+        model.literal(each.text.lower()) for each in known if isinstance(each, values.Text)
+    ]
+    return ", but for case" if values.call(name, lower) else ""

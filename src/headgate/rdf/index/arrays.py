@@ -19,19 +19,18 @@ from `entry_checks` on, and END closes them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+
 VARIABLE = -1
 SELF = -2
 
 TYPE_CODE = 0
-SUBCLASS_CODE = 1
-SUBPROPERTY_CODE = 2
 ISA_CODE = 3
 ALWAYS_CODE = 4
 """The property of the one edge of a pattern that has none; every event that is asked for it has it."""
@@ -93,7 +92,8 @@ CONTAINS = 2
 AS_TEXT = 4
 """Of STR(?x), which IRIs and all literals have, rather than of ?x."""
 
-# How a step finds its triples.
+# What the code of a step says: of each place of the triple, and how it finds its triples.
+SUBJECT, PROPERTY, OBJECT, MODE = range(4)
 BY_HITS = 0
 BY_SUBJECT = 1
 BY_OBJECT = 2
@@ -102,6 +102,8 @@ BY_OBJECT = 2
 CONSTANT = -1
 SETS = 64
 SLOTS = 64
+SLOT = SLOTS - 1
+"""The bits of the slot."""
 
 # How the entries of a group are sorted.
 BY_LOW = 0
@@ -118,10 +120,16 @@ class Dictionary(NamedTuple):
     table: NDArray[np.int32]
 
 
+S_KNOWN, P_KNOWN, O_KNOWN = 4, 2, 1
+"""Which places of an edge are constants."""
+LOOPS = 1 << 8
+"""Of `masks`: there are edges `?x p ?x`."""
+
+
 class Edges(NamedTuple):
     """Distinct edges, found through `table`; `first` is the first pattern that hangs at the edge, or -1.
 
-    `masks` says which combinations of constants there are: bit `4 s + 2 p + o`, and bit 8 for SELF.
+    `masks` says which combinations of constants there are, a bit each, and LOOPS.
     """
 
     s: NDArray[np.int32]
@@ -193,65 +201,6 @@ class RdfArrays(NamedTuple):
     groups: Groups
     checks: Checks
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes."""
-        return sum(array.nbytes for part in self for array in part)
-
-    def check(self) -> None:
-        """Assert the invariants."""
-        edges, patterns, entries, groups = self.edges, self.patterns, self.entries, self.groups
-        _check_table(self.dictionary.table, len(self.dictionary.offsets) - 1)
-        _check_table(edges.table, len(edges.s))
-        count = len(patterns.next)
-        for start, size in (
-            (patterns.step_start, len(patterns.step_edge)),
-            (patterns.entry_start, len(entries.number)),
-            (patterns.group_start, len(groups.slot)),
-        ):
-            assert len(start) == count + 1
-            assert start[0] == 0
-            assert start[-1] == size
-            assert bool((np.diff(start) >= 0).all())
-        assert sorted(entries.number.tolist()) == list(range(len(entries.number)))
-        hanging = 0
-        for e in np.flatnonzero(edges.first >= 0).tolist():
-            pattern = int(edges.first[e])
-            while pattern >= 0:
-                # It hangs at the edge of its first step, which nothing leads to.
-                assert patterns.step_edge[patterns.step_start[pattern]] == e
-                assert patterns.step_code[patterns.step_start[pattern], 3] == BY_HITS
-                hanging += 1
-                pattern = int(patterns.next[pattern])
-        assert hanging == count
-        for g in range(len(groups.slot)):
-            inside = slice(groups.range_at[g], groups.range_at[g] + groups.size[g])
-            ends = groups.high[inside] if groups.order[g] == BY_HIGH else groups.low[inside]
-            assert bool((np.diff(ends) >= 0).all())
-            assert groups.top[groups.block_at[g]] == groups.high[inside][:BLOCK].max()
-        # Checks end where the next ones begin.
-        begin = entries.checks[entries.checks > 0]
-        assert bool((self.checks.words[begin[1:] - 1] == END).all())
-        assert len(begin) == 0 or (begin[0] == 1 and self.checks.words[-1] == END)
-
-    def read_only(self) -> RdfArrays:
-        """Return the same arrays, where they lie, such that nobody can write through them."""
-        parts: list[Any] = [type(part)(*[_read_only(array) for array in part]) for part in self]
-        return RdfArrays(*parts)
-
-
-def _check_table(table: NDArray[np.int32], count: int) -> None:
-    """Assert that a table finds each number once, and that some of it is free."""
-    assert len(table) & (len(table) - 1) == 0
-    assert count < len(table)
-    assert sorted(table[table >= 0].tolist()) == list(range(count))
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
 
 class Encoded(NamedTuple):
     """An event, ready to be matched. Terms and triples are numbered within it.
@@ -283,3 +232,68 @@ class Encoded(NamedTuple):
     by_s: NDArray[np.int32]
     o_start: NDArray[np.int32]
     by_o: NDArray[np.int32]
+
+
+FULL = -1
+"""There is no room for more doubts: decide those that there are, and go on."""
+TOO_MUCH = -2
+"""A join has taken more steps than it may, or asked and searched more."""
+START, ROW, PASS, ONLY, ONLY_ROW = range(5)
+"""How a run goes on: from the start; at the row for which there was no room; behind the pattern that was too
+much; with that pattern and nothing else, from its start or at the row for which there was no room."""
+BUDGET = 50_000_000
+"""Steps for one pattern: about half a second. A row in doubt counts as `DOUBT` of them."""
+LEAST = 1 << 20
+"""Steps that every filter has, however much others have taken of the event's time."""
+ROWS, READINGS = 1 << 16, 4
+"""How many rows each filter of a pattern may be asked about, and how often it may search all texts of an
+event, beside as many rows and letters as the pattern may take steps."""
+DOUBT = 512
+LONG = 1024
+"""A join of more steps remembers what failed."""
+EVERYTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+# What `JoinScratch.counts` counts.
+HITS, TOUCHED, FOUND, DOUBTS, ROW_WORDS = range(5)
+"""Hits, edges touched, filters out, doubts, and words of rows."""
+ROW_KEPT, OPEN, STEPS_TAKEN = 5, 6, 7
+"""Whether the row is among the rows, entries of the pattern that are open, and steps taken."""
+AT_EDGE, AT_PATTERN, MOST_STEPS = 8, 9, 10
+"""The edge and the pattern that the loop is at, and the steps that a pattern may take."""
+FAILED, ASKED, MOST_ASKED = range(3)
+"""Of `JoinScratch.blame`: the slots that checks have failed for, the entries that were asked and the letters
+that were searched, and how many may be."""
+DOUBT_WORDS = 4
+"""Words of a doubt."""
+
+
+class JoinScratch(NamedTuple):
+    """What one thread needs: marks by edge and filter, and room for what is found.
+
+    `mark[e]` holds the epoch in its upper half and the edge's last hit in its lower; `hit_count` is how many
+    hits there are from one on. A doubt is a filter, the place of its row in `rows`, and what must be asked.
+
+    For a join: `conflict[d]` are the steps that failures behind step d depend on, a bit each; `setter` the
+    step that sets a slot; `failed` keeps pairs of a step and a node from which it is known to fail.
+    """
+
+    mark: NDArray[np.int64]
+    seen: NDArray[np.int32]
+    hit_next: NDArray[np.int32]
+    hit_triple: NDArray[np.int32]
+    hit_count: NDArray[np.int32]
+    touched: NDArray[np.int32]
+    at: NDArray[np.int32]
+    mode: NDArray[np.int32]
+    row: NDArray[np.int32]
+    taken: NDArray[np.int32]
+    out: NDArray[np.int32]
+    doubts: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    conflict: NDArray[np.uint64]
+    setter: NDArray[np.int32]
+    blame: NDArray[np.uint64]
+    failed: NDArray[np.int64]
+    failed_when: NDArray[np.int32]

@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headgate.contents.columns import picked, starts_of
+from headgate.core.hashing import mix
+from headgate.core.jit import kernel
 from headgate.rdf.index import laying
 from headgate.rdf.index.arrays import (
     BLOCK,
     BY_HIGH,
     BY_LOW,
+    O_KNOWN,
+    P_KNOWN,
+    S_KNOWN,
     SELF,
     SLOTS,
     Checks,
@@ -21,13 +27,117 @@ from headgate.rdf.index.arrays import (
     Patterns,
     RdfArrays,
 )
-from headgate.rdf.index.canonical import canonicalise, share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
     from headgate.rdf.index.columns import Columns
+
+
+ROUNDS = 3
+
+
+@kernel
+def canonicalise(
+    edge_start: NDArray[np.int64],
+    edges: NDArray[np.int32],
+    slot_of: NDArray[np.int8],
+    key: NDArray[np.uint64],
+) -> None:
+    """Reorder the edges of each filter and rename its slots; `slot_of[f, s]` becomes the new name of slot s.
+
+    `key` becomes a hash of the edges: equal for equal patterns.
+    """
+    colour = np.zeros(SLOTS, np.uint64)
+    fresh = np.zeros(SLOTS, np.uint64)
+    rank = np.zeros(256, np.uint64)
+    named = np.zeros((256, 3), np.int32)
+    for f in range(len(edge_start) - 1):
+        begin, size = edge_start[f], edge_start[f + 1] - edge_start[f]
+        for slot in range(SLOTS):
+            colour[slot] = np.uint64(1)
+            slot_of[f, slot] = -1
+        for turn in range(ROUNDS + 1):
+            for slot in range(SLOTS):
+                fresh[slot] = np.uint64(0)
+            for i in range(size):
+                s, p, o = edges[begin + i, 0], edges[begin + i, 1], edges[begin + i, 2]
+                a = np.uint64(2 * s + 1) if s >= 0 else mix(colour[-1 - s], np.uint64(2))
+                b = np.uint64(2 * p + 1) if p >= 0 else mix(colour[-1 - p], np.uint64(3))
+                c = np.uint64(2 * o + 1) if o >= 0 else mix(colour[-1 - o], np.uint64(5))
+                whole = mix(mix(mix(a, b), c), np.uint64((s == o) + 2 * (s == p) + 4 * (p == o)))
+                rank[i] = whole
+                if s < 0:
+                    fresh[-1 - s] += mix(whole, np.uint64(7))
+                if p < 0:
+                    fresh[-1 - p] += mix(whole, np.uint64(11))
+                if o < 0:
+                    fresh[-1 - o] += mix(whole, np.uint64(13))
+            if turn < ROUNDS:
+                for slot in range(SLOTS):
+                    colour[slot] = mix(colour[slot], fresh[slot])
+        for i in range(size):
+            named[i, 0], named[i, 1], named[i, 2] = (
+                edges[begin + i, 0],
+                edges[begin + i, 1],
+                edges[begin + i, 2],
+            )
+        # Insertion: patterns are small.
+        for i in range(1, size):
+            whole = rank[i]
+            s, p, o = named[i, 0], named[i, 1], named[i, 2]
+            j = i - 1
+            while j >= 0 and rank[j] > whole:
+                rank[j + 1] = rank[j]
+                named[j + 1, 0], named[j + 1, 1], named[j + 1, 2] = named[j, 0], named[j, 1], named[j, 2]
+                j -= 1
+            rank[j + 1] = whole
+            named[j + 1, 0], named[j + 1, 1], named[j + 1, 2] = s, p, o
+        count = 0
+        whole = np.uint64(size)
+        for i in range(size):
+            for side in range(3):
+                term = named[i, side]
+                if term < 0:
+                    slot = -1 - term
+                    if slot_of[f, slot] < 0:
+                        slot_of[f, slot] = count
+                        count += 1
+                    term = -1 - slot_of[f, slot]
+                edges[begin + i, side] = term
+                whole = mix(whole, np.uint64(term + SLOTS))
+        key[f] = whole
+
+
+@kernel
+def share(
+    edge_start: NDArray[np.int64],
+    edges: NDArray[np.int32],
+    order: NDArray[np.int64],
+    key: NDArray[np.uint64],
+    pattern: NDArray[np.int32],
+    leader: NDArray[np.int64],
+) -> int:
+    """Number the distinct patterns, given filters in the order of their keys; returns how many there are."""
+    count = 0
+    for i in range(len(order)):
+        f = order[i]
+        same = False
+        if i > 0 and key[order[i - 1]] == key[f]:
+            g = leader[count - 1]
+            size = edge_start[f + 1] - edge_start[f]
+            same = size == edge_start[g + 1] - edge_start[g]
+            for j in range(size if same else 0):
+                for side in range(3):
+                    if edges[edge_start[f] + j, side] != edges[edge_start[g] + j, side]:
+                        same = False
+        if not same:
+            leader[count] = f
+            count += 1
+        pattern[f] = count - 1
+    return count
+
 
 LEAST = 8
 """Ranges of one pattern that are worth a group."""
@@ -42,7 +152,10 @@ def build(columns: Columns) -> RdfArrays:
     canonicalise(columns.edge_start, edges, slot_of, key)
     words = columns.words.copy()
     used = np.zeros(count, np.uint64)
-    laying.rename_slots(columns.word_start, words, slot_of, used)
+    slots = laying.roles_of(words) == laying.SLOT_WORD
+    of_slot = np.repeat(np.arange(count), np.diff(columns.word_start))[slots]
+    words[slots] = slot_of[of_slot, words[slots]]
+    np.bitwise_or.at(used, of_slot, np.uint64(1) << words[slots].astype(np.uint64))
     ranges = columns.ranges.copy()
     of_range = np.repeat(np.arange(count), np.diff(columns.range_start))
     ranges[:, 0] = slot_of[of_range, ranges[:, 0]]
@@ -54,25 +167,24 @@ def build(columns: Columns) -> RdfArrays:
     leader = leader[:distinct]
     wanted = np.zeros(distinct, np.uint64)
     np.bitwise_or.at(wanted, pattern, used)
-    sizes = np.diff(columns.edge_start)[leader]
-    start = _starts(sizes)
-    mine = edges[_spread(columns.edge_start[leader], sizes)]
-    found, number = _edges(mine)
-    cost = _costs(found, number)
+    starts, places = picked(columns.edge_start, leader)
+    start, mine = starts.astype(np.int32), edges[places]
+    laid_edges, number = _edges(mine)
+    cost = _costs(laid_edges, number)
     # Patterns that hang at one edge stand one behind another.
     steps = _steps(start, mine, number, cost, wanted)
     hook = steps.step_edge[start[:-1]] if distinct else np.zeros(0, np.int32)
     order = np.argsort(hook, kind="stable")
-    steps = _reordered(steps, start, sizes, order)
+    steps = _reordered(steps, start, order)
     hook = hook[order]
     last = np.concatenate([hook[1:] != hook[:-1], np.ones(min(distinct, 1), np.bool_)])
     steps.next[:] = np.where(last, -1, np.arange(1, distinct + 1))
     begins = np.flatnonzero(np.concatenate([np.ones(min(distinct, 1), np.bool_), hook[1:] != hook[:-1]]))
-    found.first[hook[begins]] = begins
-    place = np.empty(distinct, np.int32)
-    place[order] = np.arange(distinct, dtype=np.int32)
-    patterns, entries, groups, checks = _entries(columns, place[pattern], ranges, words, steps)
-    return RdfArrays(_dictionary(columns.terms), found, patterns, entries, groups, checks)
+    laid_edges.first[hook[begins]] = begins
+    new_number = np.empty(distinct, np.int32)
+    new_number[order] = np.arange(distinct, dtype=np.int32)
+    patterns, entries, groups, checks = _entries(columns, new_number[pattern], ranges, words, steps)
+    return RdfArrays(_dictionary(columns.terms), laid_edges, patterns, entries, groups, checks)
 
 
 def table_size(count: int) -> int:
@@ -84,14 +196,7 @@ def table_size(count: int) -> int:
 
 
 def _starts(sizes: NDArray[Any]) -> NDArray[np.int32]:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)]).astype(np.int32)
-
-
-def _spread(begin: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.int64]:
-    """List `begin[i]`, `begin[i] + 1` and so on, `sizes[i]` of them, for each i."""
-    ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(begin - (ends - sizes), sizes) + np.arange(total)
+    return starts_of(sizes).astype(np.int32)
 
 
 def _dictionary(terms: TextPool) -> Dictionary:
@@ -114,7 +219,7 @@ def _edges(mine: NDArray[np.int32]) -> tuple[Edges, NDArray[np.int32]]:
 
 def guess_costs(s: NDArray[np.int32], p: NDArray[np.int32], o: NDArray[np.int32]) -> NDArray[np.float32]:
     """Guess how many triples of an event match an edge, by its constants."""
-    constants = 4 * (s >= 0) + 2 * (p >= 0) + (o >= 0)
+    constants = S_KNOWN * (s >= 0) + P_KNOWN * (p >= 0) + O_KNOWN * (o >= 0)
     guess = np.array([100, 10, 20, 0.3, 10, 1, 0.2, 0.05], np.float32)[constants]
     return np.where(s == SELF, np.float32(0.5), guess).astype(np.float32)
 
@@ -141,12 +246,10 @@ def _steps(
     return Patterns(np.zeros(count, np.int32), start, none, none, back, step_edge, step_code)
 
 
-def _reordered(
-    patterns: Patterns, start: NDArray[np.int32], sizes: NDArray[Any], order: NDArray[np.int64]
-) -> Patterns:
-    at = _spread(start[:-1][order], sizes[order])
+def _reordered(patterns: Patterns, start: NDArray[np.int32], order: NDArray[np.int64]) -> Patterns:
+    starts, at = picked(start, order)
     return patterns._replace(
-        step_start=_starts(sizes[order]),
+        step_start=starts.astype(np.int32),
         back=patterns.back[order],
         step_edge=patterns.step_edge[at],
         step_code=patterns.step_code[at],
@@ -206,11 +309,11 @@ def _entries(
 def _access(columns: Columns) -> NDArray[np.int64]:
     """Choose a range of each filter that its group looks at, -1 for none: one with two ends if there is."""
     sizes = np.diff(columns.range_start)
-    found = np.where(sizes > 0, columns.range_start[:-1], -1)
+    access = np.where(sizes > 0, columns.range_start[:-1], -1)
     both = np.flatnonzero(np.isfinite(columns.ends).all(axis=1))
     owner = np.repeat(np.arange(columns.members), sizes)
-    found[owner[both][::-1]] = both[::-1]
-    return found
+    access[owner[both][::-1]] = both[::-1]
+    return access
 
 
 def _groups(

@@ -7,17 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare_inner
-from headgate.core.searching import has_part
+from headgate.core.searching import has_part, same_bytes
 from headgate.rdf.index.arrays import (
     AMONG,
     AS_TEXT,
+    ASKED,
     AT_LEAST,
     AT_MOST,
+    BLOCK,
+    BY_HIGH,
     DAYS,
+    DOUBT,
+    DOUBT_WORDS,
+    DOUBTS,
     END,
     ENDS,
     EQUAL,
+    EVERYTHING,
     EXACT,
+    FAILED,
+    FOUND,
+    FULL,
     HIGH_MARKS,
     HIGH_OPEN,
     IRI,
@@ -29,12 +39,17 @@ from headgate.rdf.index.arrays import (
     LOW_MARKS,
     LOW_OPEN,
     MORE,
+    MOST_ASKED,
     NOWHERE,
     OPAQUE,
     PAIR,
     RANGE,
+    ROW_KEPT,
+    ROW_WORDS,
     SHORT,
+    SLOTS,
     STARTS,
+    STEPS_TAKEN,
     SUFFIX,
     TIMES,
     UNEQUAL,
@@ -44,7 +59,8 @@ from headgate.rdf.index.arrays import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.rdf.index.arrays import Checks, Encoded
+    from headgate.rdf.index.arrays import Checks, Encoded, JoinScratch, RdfArrays
+
 
 FALSE = 0
 TRUE = 1
@@ -105,14 +121,6 @@ def range_holds(event: Encoded, term: int, line: int, low: float, high: float, f
 
 
 @bare_inner
-def _same(a: NDArray[np.uint8], i: int, b: NDArray[np.uint8], j: int, size: int) -> bool:
-    k = 0
-    while k < size and a[i + k] == b[j + k]:
-        k += 1
-    return k == size
-
-
-@bare_inner
 def _text_holds(
     event: Encoded, term: int, mode: int, checks: Checks, text: int, blame: NDArray[np.uint64]
 ) -> int:
@@ -131,11 +139,11 @@ def _text_holds(
         return FALSE
     how = mode & 3
     if how == STARTS:
-        return TRUE if _same(event.text, first, checks.text_data, begin, size) else FALSE
+        return TRUE if same_bytes(event.text, first, checks.text_data, begin, size) else FALSE
     if how == ENDS:
-        return TRUE if _same(event.text, last - size, checks.text_data, begin, size) else FALSE
-    blame[1] += np.uint64(last - first)
-    if blame[1] > blame[2]:
+        return TRUE if same_bytes(event.text, last - size, checks.text_data, begin, size) else FALSE
+    blame[ASKED] += np.uint64(last - first)
+    if blame[ASKED] > blame[MOST_ASKED]:
         # The join ends behind this row and says so: this answer is not used.
         return FALSE
     return TRUE if has_part(checks.text_data, begin, end, event.text, first, last) else FALSE
@@ -177,7 +185,7 @@ def _pair_holds(event: Encoded, one: int, other: int, sign: int) -> int:
 def checks_hold(
     event: Encoded, checks: Checks, at: int, row: NDArray[np.int32], blame: NDArray[np.uint64]
 ) -> int:
-    """Go through checks up to their end; the slots of the one that failed, a bit each, go to `blame[0]`."""
+    """Go through checks up to their end; those of the one that failed go to `blame[FAILED]`, a bit a slot."""
     words = checks.words
     answer = TRUE
     while True:
@@ -191,50 +199,160 @@ def checks_hold(
         slot = words[at + 1]
         term = row[slot]
         bit = np.uint64(1) << np.uint64(slot)
+        verdict, size = TRUE, 3
         if kind == PAIR:
-            found = _pair_holds(event, term, row[words[at + 2]], words[at + 3])
-            if found == FALSE:
-                blame[0] |= bit | np.uint64(1) << np.uint64(words[at + 2])
-                return FALSE
-            answer = max(answer, found)
-            at += 5
+            size = 5
+            verdict = _pair_holds(event, term, row[words[at + 2]], words[at + 3])
+            bit |= np.uint64(1) << np.uint64(words[at + 2])
         elif kind == RANGE:
+            size = 5
             end = words[at + 3]
-            found = range_holds(
+            verdict = range_holds(
                 event, term, words[at + 2], checks.ends[end], checks.ends[end + 1], words[at + 4]
             )
-            if found == FALSE:
-                blame[0] |= bit
-                return FALSE
-            answer = max(answer, found)
-            at += 5
         elif kind == AMONG:
-            code, size = event.code[term], words[at + 2]
-            low, high = at + 3, at + 3 + size
+            size += words[at + 2]
+            code, low, high = event.code[term], at + 3, at + size
             while low < high:
                 middle = (low + high) >> 1
                 if words[middle] < code:
                     low = middle + 1
                 else:
                     high = middle
-            if low == at + 3 + size or words[low] != code:
-                blame[0] |= bit
-                return FALSE
-            at += 3 + size
+            if low == at + size or words[low] != code:
+                verdict = FALSE
         elif kind == KIND:
             if event.kind[term] & words[at + 2] == 0:
-                blame[0] |= bit
-                return FALSE
-            at += 3
+                verdict = FALSE
         elif kind == SUFFIX:
             if event.kind[term] != LITERAL or event.suffix[term] != words[at + 2]:
-                blame[0] |= bit
-                return FALSE
-            at += 3
+                verdict = FALSE
         else:
-            found = _text_holds(event, term, words[at + 2], checks, words[at + 3], blame)
-            if found == FALSE:
-                blame[0] |= bit
-                return FALSE
-            answer = max(answer, found)
-            at += 4
+            size = 4
+            verdict = _text_holds(event, term, words[at + 2], checks, words[at + 3], blame)
+        if verdict == FALSE:
+            blame[FAILED] |= bit
+            return FALSE
+        answer = max(answer, verdict)
+        at += size
+
+
+@bare_inner
+def _emit(
+    arrays: RdfArrays, event: Encoded, scratch: JoinScratch, entry: int, epoch: int, answer: int
+) -> int:
+    """Check an entry for the row, and note the answer; returns 1 if it is settled, else 0."""
+    number = arrays.entries.number[entry]
+    if scratch.seen[number] == epoch:
+        return 0
+    at = arrays.entries.checks[entry]
+    if at:
+        verdict = checks_hold(event, arrays.checks, at, scratch.row, scratch.blame)
+        answer = verdict if verdict == FALSE else max(verdict, answer)
+    if answer == FALSE:
+        return 0
+    if answer == TRUE:
+        scratch.seen[number] = epoch
+        scratch.out[scratch.counts[FOUND]] = number
+        scratch.counts[FOUND] += 1
+        return 1
+    doubts, rows = scratch.counts[DOUBTS], scratch.counts[ROW_WORDS]
+    if answer == ASK_REFERENCE:
+        # Once is enough: the reference looks at the whole event.
+        scratch.seen[number] = epoch
+    else:
+        scratch.blame[FAILED] = EVERYTHING
+    if scratch.counts[ROW_KEPT] == 0:
+        scratch.counts[ROW_KEPT] = 1
+        scratch.counts[ROW_WORDS] = rows + SLOTS
+        scratch.counts[STEPS_TAKEN] += DOUBT
+        for slot in range(SLOTS):
+            scratch.rows[rows + slot] = scratch.row[slot]
+    scratch.doubts[DOUBT_WORDS * doubts] = number
+    scratch.doubts[DOUBT_WORDS * doubts + 1] = scratch.counts[ROW_WORDS] - SLOTS
+    scratch.doubts[DOUBT_WORDS * doubts + 2] = answer
+    scratch.doubts[DOUBT_WORDS * doubts + 3] = at
+    scratch.counts[DOUBTS] = doubts + 1
+    return 1 if answer == ASK_REFERENCE else 0
+
+
+@bare_inner
+def _all_seen(arrays: RdfArrays, scratch: JoinScratch, begin: int, end: int, epoch: int) -> bool:
+    """Tell whether all is known of some entries."""
+    entry = begin
+    while entry < end and scratch.seen[arrays.entries.number[entry]] == epoch:
+        entry += 1
+    return entry == end
+
+
+@bare_inner
+def enter(
+    arrays: RdfArrays, event: Encoded, scratch: JoinScratch, pattern: int, epoch: int, some: bool
+) -> int:
+    """Ask the entries of a pattern for the row; returns how many were settled, or FULL and asks none.
+
+    With `some`, groups of which all is known are not to blame for anything.
+    """
+    patterns, groups = arrays.patterns, arrays.groups
+    begin, end = patterns.entry_start[pattern], patterns.entry_start[pattern + 1]
+    first, last = patterns.group_start[pattern], patterns.group_start[pattern + 1]
+    free = groups.entry[first] if first < last else end
+    doubts, rows = scratch.counts[DOUBTS] + end - begin, scratch.counts[ROW_WORDS] + SLOTS
+    if DOUBT_WORDS * doubts > len(scratch.doubts) or rows > len(scratch.rows):
+        return FULL
+    settled = 0
+    scratch.counts[ROW_KEPT] = 0
+    scratch.blame[FAILED] = np.uint64(0)
+    asked = free - begin
+    for entry in range(begin, free):
+        settled += _emit(arrays, event, scratch, entry, epoch, TRUE)
+    for g in range(first, last):
+        term = scratch.row[groups.slot[g]]
+        line = groups.line[g]
+        if some and _all_seen(arrays, scratch, groups.entry[g], groups.entry[g] + groups.size[g], epoch):
+            continue
+        scratch.blame[FAILED] |= np.uint64(1) << np.uint64(groups.slot[g])
+        if event.line[term] == 0:
+            continue
+        low, high = 0, groups.size[g]
+        at, entry = groups.range_at[g], groups.entry[g]
+        if event.line[term] == line:
+            # Ranges that begin above the value, or end below it, are cut off.
+            size = high
+            key = event.key[term]
+            slack = event.slack[term]
+            if groups.order[g] == BY_HIGH:
+                least = key - slack
+                while low < high:
+                    middle = (low + high) >> 1
+                    if groups.high[at + middle] < least:
+                        low = middle + 1
+                    else:
+                        high = middle
+                high = size
+            else:
+                most = key + slack
+                while low < high:
+                    middle = (low + high) >> 1
+                    if groups.low[at + middle] <= most:
+                        low = middle + 1
+                    else:
+                        high = middle
+                low = 0
+        asked += high - low
+        block = -1
+        i = low
+        while i < high:
+            if i // BLOCK != block and event.line[term] == line:
+                block = i // BLOCK
+                if groups.top[groups.block_at[g] + block] < event.key[term] - event.slack[term]:
+                    i = (block + 1) * BLOCK
+                    continue
+            answer = range_holds(
+                event, term, line, groups.low[at + i], groups.high[at + i], groups.flags[at + i]
+            )
+            if answer != FALSE:
+                settled += _emit(arrays, event, scratch, entry + i, epoch, answer)
+            i += 1
+    scratch.blame[ASKED] += np.uint64(asked)
+    return settled

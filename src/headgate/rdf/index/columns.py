@@ -13,31 +13,29 @@ evaluator is asked stands in `asks`, one for each filter that it verifies, in th
 from __future__ import annotations
 
 from array import array
+from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from headgate.contents.columns import joined_starts, merged, picked
 from headgate.core.interning import TextPool
-from headgate.rdf.index.arrays import AMONG, KIND, OPAQUE, PAIR, SUFFIX, TEXT
-from headgate.rdf.index.compile import FIRST_TERMS, compile_pattern
-from headgate.rdf.index.laying import mark_used, recode
-from headgate.rdf.language.model import Pattern
-from headgate.rdf.whole.query import DECIDES, check_options
+from headgate.rdf.index.compile import FIRST_TERMS, Pool, Pools, compile_pattern
+from headgate.rdf.index.laying import EXPRESSION_WORD, TERM_WORD, TEXT_WORD, recode, roles_of
+from headgate.rdf.language.model import DECIDES, TYPE, Pattern
+from headgate.rdf.whole.query import Query, check_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from headgate.contents.protocol import Keys
     from headgate.rdf.index.compile import CompiledPattern
-    from headgate.rdf.language.model import Options
+    from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.whole.query import AnyFilter
-
-
-_Text = TypeVar("_Text", str, bytes)
 
 
 class Columns(NamedTuple):
@@ -69,32 +67,12 @@ class Columns(NamedTuple):
         return len(self.slots)
 
 
-class Pool(dict[_Text, int]):
-    """Distinct texts by place, and in a list."""
-
-    def __init__(self, texts: Iterable[_Text] = ()) -> None:
-        super().__init__()
-        self.texts: list[_Text] = []
-        for text in texts:
-            self.place(text)
-
-    def place(self, text: _Text) -> int:
-        """Return the place of a text, which is added if it is new."""
-        place = self.get(text)
-        if place is None:
-            place = self[text] = len(self.texts)
-            self.texts.append(text)
-        return place
-
-
 class Writer:
     """Compiles filters one after another into columns."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self.terms: Pool[str] = Pool(FIRST_TERMS)
-        self.texts: Pool[bytes] = Pool()
-        self.expressions: Pool[str] = Pool()
+        self.pools = Pools(Pool(FIRST_TERMS), Pool(), Pool())
         # Numbers, not lists of tuples, which the garbage collector would go through again and again.
         self._slots, self._ranges = array("b"), array("b")
         self._edge_start, self._range_start, self._word_start = (
@@ -107,44 +85,36 @@ class Writer:
         self._member_start, self._roles = array("q", [0]), array("b")
         self._asks: list[str] = []
 
-    def add(self, pattern: AnyFilter) -> None:
-        """Compile a filter and append it."""
-        if isinstance(pattern, Pattern):
-            self.add_member(pattern)
-            self._roles.append(DECIDES)
-        else:
-            check_options(pattern, self._options)
-            for member, role in pattern.members:
-                self.add_member(member)
-                self._roles.append(role)
-            if pattern.verified:
-                self._asks.append(pattern.question)
+    def add(self, filter_: AnyFilter) -> list[CompiledPattern]:
+        """Compile a filter and append it; returns its patterns."""
+        if isinstance(filter_, Query):
+            check_options(filter_, self._options)
+        compiled = [self._add_member(pattern) for pattern, _ in filter_.members]
+        self._roles.extend(role for _, role in filter_.members)
         self._member_start.append(len(self._roles))
+        if isinstance(filter_, Query) and filter_.verified:
+            self._asks.append(filter_.question)
+        return compiled
 
-    def add_member(self, pattern: Pattern) -> CompiledPattern:
-        """Compile one pattern of a filter; in what is returned, places are those in the pools."""
-        found = compile_pattern(pattern, self._options, self.terms.place)
+    def _add_member(self, pattern: Pattern) -> CompiledPattern:
+        compiled = compile_pattern(pattern, self._options, self.pools)
         slots = 0
-        for edge in found.edges:
+        for edge in compiled.edges:
             self._edges.extend(edge)
             slots = min(slots, *edge)
         self._slots.append(-slots)
         self._edge_start.append(len(self._edges) // 3)
-        for slot, line, low, high, flags in found.ranges:
+        for slot, line, low, high, flags in compiled.ranges:
             self._ranges.extend((slot, line, flags))
             self._ends.extend((low, high))
         self._range_start.append(len(self._ranges) // 3)
-        words = found.words
-        if found.texts or found.expressions:
-            texts = [self.texts.place(each) for each in found.texts]
-            words = _relocated(words, texts, [self.expressions.place(each) for each in found.expressions])
-        self._words.extend(words)
+        self._words.extend(compiled.words)
         self._word_start.append(len(self._words))
-        return found._replace(words=words)
+        return compiled
 
     def columns(self) -> Columns:
         """Return what was added."""
-        texts = [each.decode(errors="surrogatepass") for each in self.texts.texts]
+        texts = [each.decode(errors="surrogatepass") for each in self.pools.texts.texts]
         return Columns(
             np.array(self._slots, np.int8),
             np.array(self._edge_start, np.int64),
@@ -154,9 +124,9 @@ class Writer:
             np.array(self._ends, np.float64).reshape(-1, 2),
             np.array(self._word_start, np.int64),
             np.array(self._words, np.int32),
-            TextPool.build(self.terms.texts),
+            TextPool.build(self.pools.terms.texts),
             TextPool.build(texts),
-            TextPool.build(self.expressions.texts),
+            TextPool.build(self.pools.expressions.texts),
             np.array(self._member_start, np.int64),
             np.array(self._roles, np.int8),
             TextPool.build(self._asks),
@@ -169,25 +139,6 @@ def compile_all(patterns: Iterable[AnyFilter], options: Options) -> Columns:
     for pattern in patterns:
         writer.add(pattern)
     return writer.columns()
-
-
-def _relocated(words: list[int], texts: Sequence[int], expressions: Sequence[int]) -> list[int]:
-    """Give texts and expressions in checks other places."""
-    found = list(words)
-    at = 0
-    while at < len(found):
-        kind = found[at]
-        if kind == TEXT:
-            found[at + 3] = texts[found[at + 3]]
-        elif kind == OPAQUE:
-            found[at + 1] = expressions[found[at + 1]]
-        elif kind == PAIR:
-            found[at + 4] = expressions[found[at + 4]]
-        at += 3 + found[at + 2] if kind in (AMONG, OPAQUE) else _SIZES[kind]
-    return found
-
-
-_SIZES = {KIND: 3, SUFFIX: 3, TEXT: 4, PAIR: 5}
 
 
 _POOLS = (attrgetter("terms"), attrgetter("texts"), attrgetter("expressions"))
@@ -229,10 +180,10 @@ def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     asks = columns.asks
     if asks.size:
         verified = verified_of(columns.member_start, columns.roles)
-        place = np.cumsum(verified) - 1
-        asks = asks.take(place[order][verified[order]])
-    found = _taken(columns, members)
-    return found._replace(member_start=member_start, roles=columns.roles[members], asks=asks)
+        question = np.cumsum(verified) - 1
+        asks = asks.take(question[order][verified[order]])
+    taken = _taken(columns, members)
+    return taken._replace(member_start=member_start, roles=columns.roles[members], asks=asks)
 
 
 def verified_of(member_start: NDArray[np.int64], roles: NDArray[np.int8]) -> NDArray[np.bool_]:
@@ -258,7 +209,9 @@ def _trimmed(columns: Columns) -> Columns:
     used = [np.zeros(pool.size, np.bool_) for pool in pools]
     used[0][: len(FIRST_TERMS)] = True
     used[0][columns.edges[columns.edges >= 0]] = True
-    mark_used(columns.words, *used)
+    roles = roles_of(columns.words)
+    for marks, role in zip(used, (TERM_WORD, TEXT_WORD, EXPRESSION_WORD), strict=True):
+        marks[columns.words[roles == role]] = True
     if all(each.all() for each in used):
         return columns
     places = [(np.cumsum(each) - 1).astype(np.int32) for each in used]
@@ -272,3 +225,56 @@ def _trimmed(columns: Columns) -> Columns:
     return columns._replace(
         edges=edges.astype(np.int32), words=words, terms=kept[0], texts=kept[1], expressions=kept[2]
     )
+
+
+def class_key(term: str) -> str:
+    """Return the key of a class that something is an instance of."""
+    return f"a {term}"
+
+
+def rdf_keys(columns: Columns, listed: frozenset[str]) -> list[Keys]:
+    """List the properties and classes that patterns demand; not of edges that go by the taxonomy.
+
+    >>> from headgate.rdf.index.columns import compile_all
+    >>> from headgate.rdf.language.model import Options
+    >>> from headgate.rdf.language.parse import parse_filter
+    >>> pattern = parse_filter("ASK { ?x a <urn:Art> ; <urn:by> ?who ; a/rdfs:subClassOf* <urn:Thing> }")
+    >>> [sorted(keys) for keys in rdf_keys(compile_all([pattern], Options()), frozenset())]
+    [['<urn:by>', 'a <urn:Art>']]
+    """
+    members = member_keys(columns, listed)
+    if columns.members == columns.size:
+        return members
+    # Of a whole query any pattern may hold: an event has what they share.
+    return [
+        frozenset.intersection(*(each or frozenset() for each in members[begin:end])) or None
+        for begin, end in pairwise(columns.member_start.tolist())
+    ]
+
+
+def member_keys(columns: Columns, listed: frozenset[str]) -> list[Keys]:
+    """List the same of each pattern of filters."""
+    terms = columns.terms.texts()
+    keys: list[Keys] = []
+    starts, edges = columns.edge_start.tolist(), columns.edges.tolist()
+    for begin, end in pairwise(starts):
+        used: set[str] = set()
+        for _, relation, target in edges[begin:end]:
+            if relation < 0 or not terms[relation].startswith("<"):
+                continue
+            if terms[relation] != TYPE:
+                used.add(terms[relation])
+            elif target >= 0 and terms[target] not in listed:
+                used.add(class_key(terms[target]))
+        keys.append(frozenset(used) or None)
+    return keys
+
+
+def graph_keys(graph: Graph) -> Iterator[str]:
+    """List the properties of a graph, and the classes that something is an instance of."""
+    terms = graph.terms()
+    for relation in np.unique(graph.triples[:, 1]).tolist():
+        yield terms[relation]
+        if terms[relation] == TYPE:
+            of = graph.triples[graph.triples[:, 1] == relation, 2]
+            yield from (class_key(terms[target]) for target in np.unique(of).tolist())

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from headgate.contents.columns import ColumnContents, ColumnFinder, ColumnWriters
 from headgate.contents.documents import DocumentIndex
+from headgate.contents.protocol import SnapshotCounts, filters_in
 from headgate.contents.results import ResultRows
 from headgate.core.rooms import RDF
+from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import SPARQL
 from headgate.errors import EventError, SubscriptionError
-from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of, read_graphs
-from headgate.rdf.explain.explain import Explanation, explain
-from headgate.rdf.index.bindings import Bindings, TooLongError, bindings
-from headgate.rdf.index.columns import Writer
-from headgate.rdf.index.live import ROOM, Base, State, base_of, compact
-from headgate.rdf.language.model import Options, plain
+from headgate.rdf.explain.explain import Explanation, explain, explain_query
+from headgate.rdf.index.bindings import Bindings, Facts, TooLongError, prepared
+from headgate.rdf.index.columns import Columns, Writer, compile_all, concatenate, rdf_keys, take
+from headgate.rdf.index.live import ROOM, Base
+from headgate.rdf.language.model import TYPE, Options, plain
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.rdf.whole.answers import answer, rows_of
 from headgate.rdf.whole.clauses import split_any
-from headgate.rdf.whole.evaluator import GivenUpError
-from headgate.rdf.whole.explaining import explain_query
+from headgate.rdf.whole.evaluator import GivenUpError, answer, rows_of
 from headgate.rdf.whole.query import Query, parse_any, print_any
 
 if TYPE_CHECKING:
@@ -32,17 +33,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.live import Moment
     from headgate.contents.protocol import Clause
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
     from headgate.core.subscription import Subscription
+    from headgate.core.values import Path as Attribute
+    from headgate.rdf.explain.explain import QueryExplanation
     from headgate.rdf.index.arrays import Encoded
-    from headgate.rdf.index.columns import Columns
     from headgate.rdf.index.matching import Prepared
     from headgate.rdf.language.model import Graph, Term
-    from headgate.rdf.whole.explaining import QueryExplanation
 
 CHUNK = 256
 """Events whose text is read together."""
@@ -50,7 +50,7 @@ CHUNK = 256
 __all__ = ["ROOM", "RdfIndex", "RdfRoom"]
 
 
-class RdfIndex(DocumentIndex[State]):
+class RdfIndex(DocumentIndex[Base]):
     """Graph patterns: match, and subscribe and unsubscribe while others match.
 
     Any number of threads may read while one or more write. What a reader sees is the state at some moment of
@@ -78,9 +78,6 @@ class RdfIndex(DocumentIndex[State]):
     _parse = staticmethod(parse_any)
     _print = staticmethod(print_any)
 
-    def __init__(self, base: Base, *, compact_after: int | None = 4096) -> None:
-        super().__init__(State(base), compact_after)
-
     @classmethod
     def build(
         cls,
@@ -107,7 +104,7 @@ class RdfIndex(DocumentIndex[State]):
     ) -> RdfIndex:
         """Index filters that are compiled, with these options, in the order of their ids."""
         taxonomy = Taxonomy() if taxonomy is None else taxonomy
-        return cls(base_of(ids, filters, columns, options or Options(), taxonomy))
+        return cls(Base.build(ids, filters, columns, options or Options(), taxonomy))
 
     @staticmethod
     def clauses(text: str, dialect: str = SPARQL) -> tuple[Clause, ...]:
@@ -135,16 +132,16 @@ class RdfIndex(DocumentIndex[State]):
 
     def match_encoded(self, graph: Graph, encoded: Encoded | Prepared) -> NDArray[np.int32]:
         """List the numbers of the matches in the base, given what `encode` gave: places among the ids."""
-        return self._state.base.matcher.match_encoded(graph, encoded)
+        return self._state.base.matcher.match_encoded(graph, encoded, {})
 
     @staticmethod
     def _documents(texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Graph]:
         graphs: list[Graph] = []
         for begin in range(0, len(texts), CHUNK):
-            for found in read_graphs(texts[begin : begin + CHUNK]):
-                if isinstance(found, EventError):
-                    raise EventError(f"event {identities[len(graphs)].as_py()!r}: {found}")
-                graphs.append(found)
+            for graph in read_graphs(texts[begin : begin + CHUNK]):
+                if isinstance(graph, EventError):
+                    raise EventError(f"event {identities[len(graphs)].as_py()!r}: {graph}")
+                graphs.append(graph)
         return graphs
 
     def verified(self, event: Event) -> list[Id]:
@@ -157,10 +154,12 @@ class RdfIndex(DocumentIndex[State]):
         if limit < 0:
             raise SubscriptionError(f"limit {limit} is below 0: give how many bindings are wanted at most")
         state = self._state
-        found = state.pattern(state.number_of(identity))
-        if isinstance(found, Query):
-            return answer(found, graph_of(event), state.base.taxonomy, state.base.options, limit)
-        return bindings(found, graph_of(event), state.base.taxonomy, state.base.options, limit)
+        filter_ = state.pattern(state.number_of(identity))
+        graph = graph_of(event)
+        facts = Facts(graph, state.base.taxonomy)
+        if isinstance(filter_, Query):
+            return answer(filter_, graph, facts, state.base.options, limit)
+        return prepared(filter_).bindings(facts, state.base.options, limit)
 
     def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
         """Return the bindings of some filters for an event, which is read once, without types and languages.
@@ -168,50 +167,51 @@ class RdfIndex(DocumentIndex[State]):
         One that takes too long to find them has the reason in its place, and None stands for no filter.
         """
         state = self._state
-        facts = Facts(graph_of(event), state.base.taxonomy)
+        graph = graph_of(event)
+        facts = Facts(graph, state.base.taxonomy)
         texts: dict[Term, str] = {}
-        found: list[ResultRows | EventError | None] = []
+        results: list[ResultRows | EventError | None] = []
         for number in state.find_all(ids):
             if number < 0:
-                found.append(None)
+                results.append(None)
                 continue
-            prepared = state.prepared(number)
+            asked = state.prepared(number)
             try:
-                if isinstance(prepared, Query):
-                    graph, options = graph_of(event), state.base.options
-                    found.append(rows_of(prepared, graph, state.base.taxonomy, options, limit))
+                if isinstance(asked, Query):
+                    results.append(rows_of(asked, answer(asked, graph, facts, state.base.options, limit)))
                     continue
-                rows = prepared.bindings(facts, state.base.options, limit)
+                rows = asked.bindings(facts, state.base.options, limit)
             except (TooLongError, GivenUpError) as error:
-                found.append(error)
+                results.append(error)
                 continue
             for row in rows.rows:
                 for term in row:
                     if term not in texts:
                         texts[term] = plain(term)
             plain_rows = [tuple([texts[term] for term in row]) for row in rows.rows]
-            found.append(ResultRows(prepared.titles, plain_rows, rows.complete))
-        return found
+            results.append(ResultRows(asked.titles, plain_rows, rows.complete))
+        return results
 
     def explain(self, event: Event, identity: Id) -> Explanation | QueryExplanation:
         """Say why an event matches a subscription or not, edge by edge and filter by filter."""
         state = self._state
-        found = state.pattern(state.number_of(identity))
-        if isinstance(found, Query):
-            return explain_query(found, graph_of(event), state.base.taxonomy, state.base.options)
-        return explain(found, graph_of(event), state.base.taxonomy, state.base.options)
-
-    def _rebuilt(self, moment: Moment[State]) -> State:
-        return compact(moment)
+        filter_ = state.pattern(state.number_of(identity))
+        if isinstance(filter_, Query):
+            return explain_query(filter_, graph_of(event), state.base.taxonomy, state.base.options)
+        return explain(filter_, graph_of(event), state.base.taxonomy, state.base.options)
 
 
 @dataclass
-class RdfRoom:
-    """The room with settings, for what is built over any content: a graph, a ranking.
+class RdfRoom(ColumnContents):
+    """The room with settings, for what is built over any content: a graph, a ranking, a table of patterns.
 
     All that is built or opened through one room shares one taxonomy; if none is given, that of the first
     snapshot that is opened.
     """
+
+    columns = Columns
+    take = staticmethod(take)
+    concatenate = staticmethod(concatenate)
 
     room_name: ClassVar[Literal["rdf"]] = RDF
 
@@ -222,9 +222,18 @@ class RdfRoom:
 
     def build(self, subscriptions: Iterable[Subscription]) -> RdfIndex:
         """Index subscriptions."""
+        return RdfIndex.build(subscriptions, taxonomy=self.shared, options=self.options)
+
+    @property
+    def shared(self) -> Taxonomy:
+        """Return the taxonomy; an empty one is made if none is given."""
         if self.taxonomy is None:
             self.taxonomy = Taxonomy()
-        return RdfIndex.build(subscriptions, taxonomy=self.taxonomy, options=self.options)
+        return self.taxonomy
+
+    @property
+    def _set(self) -> Options:
+        return self.options or Options()
 
     def open(self, path: Path, *, verify: bool = True) -> RdfIndex:
         """Open a snapshot, with its own options."""
@@ -237,3 +246,47 @@ class RdfRoom:
     def clauses(text: str, dialect: str) -> tuple[Clause, ...]:
         """Take a filter apart."""
         return split_any(text, dialect)
+
+    @property
+    def writers(self) -> ColumnWriters:
+        """Return what workers need."""
+        return ColumnWriters(SPARQL, RdfIndex.read_filter, partial(Writer, self._set), RdfIndex.clauses)
+
+    def compiled(self, texts: Sequence[str]) -> Columns:
+        """Compile filters in SPARQL."""
+        return compile_all([parse_any(text) for text in texts], self._set)
+
+    def indexed(self, ids: Ids, texts: TextPool, columns: Columns) -> RdfIndex:
+        """Index patterns, in the order of their ids."""
+        return RdfIndex.from_columns(ids, texts, columns, taxonomy=self.shared, options=self.options)
+
+    @property
+    def listed(self) -> frozenset[str]:
+        """List the classes that the taxonomy has instances of: an event may have those and not name them."""
+        return frozenset(o for _, p, o in self.shared.statements() if p == TYPE)
+
+    def finder(self, path: Attribute | None) -> ColumnFinder:
+        """Return what finds the keys of patterns: properties and classes."""
+        del path
+        return ColumnFinder(Columns, partial(rdf_keys, listed=self.listed))
+
+    def counts(self, snapshot: Path) -> SnapshotCounts:
+        """Count what a snapshot holds.
+
+        Filters that differ in their ranges only, or in names of variables, share a pattern. `left_out` are
+        statements of the taxonomy's files that say nothing of classes, properties and instances.
+        """
+        each_counts = [open_snapshot(each, RDF, verify=False).counts for each in filters_in(snapshot, RDF)]
+        names = ("patterns", "terms", "verified", "unindexed")
+        counts = {name: sum(each[name] for each in each_counts) for name in names}
+        left_out = self.shared.ignored + self.shared.unnamed
+        counts |= {"taxonomy": len(self.shared), "left_out": left_out}
+        told = f"in {counts['patterns']:,} patterns over {counts['terms']:,} terms"
+        if counts["verified"]:
+            told += f", {counts['verified']:,} of them verified"
+        if counts["unindexed"]:
+            told += f" ({counts['unindexed']:,} for every event)"
+        if counts["taxonomy"] or left_out:
+            others = f" ({left_out:,} others left out)" if left_out else ""
+            told += f" and a taxonomy of {counts['taxonomy']:,} statements{others}"
+        return SnapshotCounts(counts, told)

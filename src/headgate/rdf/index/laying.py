@@ -16,9 +16,14 @@ from headgate.rdf.index.arrays import (
     CONSTANT,
     END,
     KIND,
+    LOOPS,
+    MODE,
+    O_KNOWN,
     OPAQUE,
+    P_KNOWN,
     PAIR,
     RANGE,
+    S_KNOWN,
     SELF,
     SETS,
     SUFFIX,
@@ -28,8 +33,6 @@ from headgate.rdf.index.arrays import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from headgate.rdf.index.arrays import Checks
 
     Ints = NDArray[np.int32]
 
@@ -49,86 +52,43 @@ def size_of(words: NDArray[np.int32], at: int) -> int:
     return 5 if kind == RANGE else 1
 
 
+HEAD, SLOT_WORD, TERM_WORD, TEXT_WORD, EXPRESSION_WORD = range(1, 6)
+"""What a word of checks is: the first of one, or one that names a slot, a term and so on; 0 for others."""
+
+
 @kernel
-def recode(
-    words: NDArray[np.int32],
-    terms: NDArray[np.int32],
-    texts: NDArray[np.int32],
-    expressions: NDArray[np.int32],
-) -> None:
-    """Give what checks name other places, where they stand."""
+def roles_of(words: NDArray[np.int32]) -> NDArray[np.int8]:
+    """Tell what each word of some checks is."""
+    roles = np.zeros(len(words), np.int8)
     at = 0
     while at < len(words):
-        kind = words[at]
-        size = size_of(words, at)
-        if kind == TEXT:
-            words[at + 3] = texts[words[at + 3]]
-        elif kind == OPAQUE:
-            words[at + 1] = expressions[words[at + 1]]
-        elif kind == PAIR:
-            words[at + 4] = expressions[words[at + 4]]
+        kind, size = words[at], size_of(words, at)
+        roles[at] = HEAD
+        if kind == OPAQUE:
+            roles[at + 1] = EXPRESSION_WORD
+            roles[at + 3 : at + size] = SLOT_WORD
+        elif kind != END:
+            roles[at + 1] = SLOT_WORD
+        if kind == PAIR:
+            roles[at + 2], roles[at + 4] = SLOT_WORD, EXPRESSION_WORD
+        elif kind == TEXT:
+            roles[at + 3] = TEXT_WORD
         elif kind == SUFFIX:
-            words[at + 2] = terms[words[at + 2]]
+            roles[at + 2] = TERM_WORD
         elif kind == AMONG:
-            for i in range(at + 3, at + size):
-                words[i] = terms[words[i]]
-            for i in range(at + 4, at + size):
-                code = words[i]
-                j = i - 1
-                while j >= at + 3 and words[j] > code:
-                    words[j + 1] = words[j]
-                    j -= 1
-                words[j + 1] = code
+            roles[at + 3 : at + size] = TERM_WORD
         at += size
+    return roles
 
 
-@kernel
-def mark_used(
-    words: NDArray[np.int32],
-    terms: NDArray[np.bool_],
-    texts: NDArray[np.bool_],
-    expressions: NDArray[np.bool_],
-) -> None:
-    """Mark what checks name."""
-    at = 0
-    while at < len(words):
-        kind = words[at]
-        size = size_of(words, at)
-        if kind == TEXT:
-            texts[words[at + 3]] = True
-        elif kind == OPAQUE:
-            expressions[words[at + 1]] = True
-        elif kind == PAIR:
-            expressions[words[at + 4]] = True
-        elif kind == SUFFIX:
-            terms[words[at + 2]] = True
-        elif kind == AMONG:
-            for i in range(at + 3, at + size):
-                terms[words[i]] = True
-        at += size
-
-
-@kernel
-def rename_slots(
-    word_start: NDArray[np.int64],
-    words: NDArray[np.int32],
-    slot_of: NDArray[np.int8],
-    used: NDArray[np.uint64],
-) -> None:
-    """Rename the slots that checks look at, and note them in `used`, a bit each."""
-    for f in range(len(word_start) - 1):
-        at = word_start[f]
-        while at < word_start[f + 1]:
-            first, last = at + 1, at + 2
-            if words[at] == OPAQUE:
-                first, last = at + 3, at + 3 + words[at + 2]
-            elif words[at] == PAIR:
-                last = at + 3
-            for i in range(first, last):
-                slot = slot_of[f, words[i]]
-                words[i] = slot
-                used[f] |= np.uint64(1) << np.uint64(slot)
-            at += size_of(words, at)
+def recode(words: Ints, terms: Ints, texts: Ints, expressions: Ints) -> None:
+    """Give what checks name other places, where they stand; those of one check rise again."""
+    roles = roles_of(words)
+    for role, places in ((TERM_WORD, terms), (TEXT_WORD, texts), (EXPRESSION_WORD, expressions)):
+        words[roles == role] = places[words[roles == role]]
+    at = np.flatnonzero(roles == TERM_WORD)
+    check = np.cumsum(roles == HEAD)[at]
+    words[at] = words[at][np.lexsort((words[at], check))]
 
 
 @inner
@@ -174,9 +134,9 @@ def fill_edges(
         e = number[i]
         s[e], p[e], o[e] = edge_key(edges[i, 0], edges[i, 1], edges[i, 2])
         if s[e] == SELF:
-            masks[0] |= 256
+            masks[0] |= LOOPS
         else:
-            masks[0] |= 1 << (4 * (s[e] >= 0) + 2 * (p[e] >= 0) + (o[e] >= 0))
+            masks[0] |= 1 << (S_KNOWN * (s[e] >= 0) + P_KNOWN * (p[e] >= 0) + O_KNOWN * (o[e] >= 0))
 
 
 @kernel
@@ -268,7 +228,7 @@ def order_steps(
                     bound |= bit
                     if used[pattern] & bit:
                         back[pattern] = step
-            step_code[at, 3] = mode
+            step_code[at, MODE] = mode
 
 
 @kernel
@@ -306,73 +266,3 @@ def lay_checks(
             out[at] = END
             at += 1
     return at
-
-
-@kernel
-def count_read(
-    checks: Checks, entry_checks: NDArray[np.int32], sizes: NDArray[np.int64], ranges: NDArray[np.int64]
-) -> None:
-    """Count the words and the ranges that entries have."""
-    words = checks.words
-    for n in range(len(entry_checks)):
-        at = entry_checks[n]
-        if at == 0:
-            continue
-        while words[at] != END:
-            size = size_of(words, at)
-            if words[at] == RANGE:
-                ranges[n] += 1
-            else:
-                sizes[n] += size
-            at += size
-
-
-@kernel
-def read_checks(
-    checks: Checks,
-    entry_checks: NDArray[np.int32],
-    word_start: NDArray[np.int64],
-    out: NDArray[np.int32],
-    range_start: NDArray[np.int64],
-    ranges: NDArray[np.int8],
-    ends: NDArray[np.float64],
-) -> None:
-    """Read the checks of entries back into columns; a range already there stays the first of its filter."""
-    words = checks.words
-    for n in range(len(entry_checks)):
-        at = entry_checks[n]
-        if at == 0:
-            continue
-        to, r = word_start[n], range_start[n + 1]
-        while words[at] != END:
-            size = size_of(words, at)
-            if words[at] == RANGE:
-                r -= 1
-                ranges[r, 0], ranges[r, 1], ranges[r, 2] = words[at + 1], words[at + 2], words[at + 4]
-                ends[r, 0], ends[r, 1] = checks.ends[words[at + 3]], checks.ends[words[at + 3] + 1]
-            else:
-                for i in range(size):
-                    out[to + i] = words[at + i]
-                to += size
-            at += size
-
-
-@kernel
-def has_check(words: NDArray[np.int32], kind: int) -> bool:
-    """Tell whether there is a check of a kind; the first word belongs to none."""
-    at = 1
-    while at < len(words):
-        if words[at] == kind:
-            return True
-        at += size_of(words, at)
-    return False
-
-
-@kernel
-def slots_of(words: NDArray[np.int32], at: int) -> NDArray[np.int32]:
-    """List the slots that a check looks at."""
-    if words[at] == OPAQUE:
-        return words[at + 3 : at + 3 + words[at + 2]].copy()
-    if words[at] == PAIR:
-        return words[at + 1 : at + 3].copy()
-    return words[at + 1 : at + 2].copy()

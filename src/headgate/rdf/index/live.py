@@ -1,46 +1,54 @@
-"""A running index: the frozen base, the tail, how they become a new base, and arrays back to columns."""
+"""A running index: the frozen base, and arrays back to columns."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.contents.columns import starts_of
-from headgate.contents.documents import DocumentBase, DocumentState, open_laid_out, parts_of, stored_parts
+from headgate.contents.documents import DocumentBase, open_laid_out, parts_of, stored_parts
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RDF
-from headgate.core.snapshot import write_snapshot
-from headgate.rdf.events.encode import Features, features_of
-from headgate.rdf.index import laying
-from headgate.rdf.index.arrays import Checks, Dictionary, Edges, Entries, Groups, Patterns, RdfArrays
-from headgate.rdf.index.bindings import PreparedPattern, prepared
+from headgate.rdf.events.encode import Features, Layouts, features_of
+from headgate.rdf.index.arrays import (
+    END,
+    RANGE,
+    SLOT,
+    Checks,
+    Dictionary,
+    Edges,
+    Entries,
+    Groups,
+    Patterns,
+    RdfArrays,
+)
+from headgate.rdf.index.bindings import PreparedPattern
 from headgate.rdf.index.build import build
-from headgate.rdf.index.columns import Columns, concatenate, take
+from headgate.rdf.index.columns import Columns, Writer, compile_all, concatenate, take
 from headgate.rdf.index.compile import OF_TEXTS
+from headgate.rdf.index.laying import HEAD, roles_of
 from headgate.rdf.index.matching import Matcher
 from headgate.rdf.language.model import Options, Pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.whole.deciding import DecidingMatcher, Members
-from headgate.rdf.whole.query import check_count, parse_any, pattern_at
-from headgate.rdf.whole.tail import WholeTail
+from headgate.rdf.whole.query import Query, check_count, check_options, parse_any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Self
 
     from numpy.typing import NDArray
 
-    from headgate.contents.live import Moment
-    from headgate.rdf.whole.query import AnyFilter, Query
+    from headgate.rdf.language.model import Graph
+    from headgate.rdf.whole.query import AnyFilter
 
 
 ROOM = RDF
 LAYOUT = 3
-"""The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
 _PARTS: dict[str, Any] = {
     "dictionary": Dictionary,
     "edges": Edges,
@@ -51,13 +59,13 @@ _PARTS: dict[str, Any] = {
 }
 
 
-_PREPARED = 1 << 14
-"""Filters that are kept ready to be asked for their bindings, some kilobytes each."""
-
-
 class Base(DocumentBase):
     """Patterns in arrays, with the options and the taxonomy under which they are asked."""
 
+    room = ROOM
+    layout = LAYOUT
+    take = staticmethod(take)
+    concatenate = staticmethod(concatenate)
     matcher: DecidingMatcher
 
     def __init__(
@@ -66,16 +74,12 @@ class Base(DocumentBase):
         filters: TextPool,
         arrays: RdfArrays,
         expressions: TextPool,
+        members: Members,
         options: Options,
         taxonomy: Taxonomy,
         features: Features | None = None,
-        members: Members | None = None,
     ) -> None:
         super().__init__(ids, filters)
-        if members is None:
-            members = Members(
-                np.arange(len(ids) + 1, dtype=np.int64), np.zeros(len(ids), np.int8), TextPool.build(())
-            )
         check_count(members.unindexed, options)
         self.members = members
         self.arrays = arrays
@@ -83,59 +87,90 @@ class Base(DocumentBase):
         self.options = options
         self.taxonomy = taxonomy
         self.features = features_of(arrays) if features is None else features
-        self.pattern = lru_cache(1024)(self._pattern)
-        self.prepared = lru_cache(_PREPARED)(self._prepared)
-        inner = Matcher(arrays, self.features, expressions.text, self._member, options, taxonomy)
-        self.matcher = DecidingMatcher(inner, members, taxonomy)
+        self._layouts = Layouts()
+        self.matcher = _matcher(
+            arrays, self.features, expressions, members, self.pattern, options, taxonomy, self._layouts
+        )
 
-    def _pattern(self, number: int) -> AnyFilter:
-        return parse_any(self.filters.text(number), tried=False)
+    @staticmethod
+    def parse(text: str) -> AnyFilter:
+        """Parse a filter that was taken before."""
+        return parse_any(text, tried=False)
 
-    def _member(self, member: int) -> Pattern:
-        """Return one pattern of a filter."""
-        start = self.members.start
-        number = int(np.searchsorted(start, member, "right")) - 1
-        return pattern_at(self.pattern(number), member - int(start[number]))
+    @staticmethod
+    def ready(filter_: AnyFilter) -> PreparedPattern | Query:
+        """Prepare a filter to be asked for its bindings."""
+        return PreparedPattern(filter_) if isinstance(filter_, Pattern) else filter_
 
-    def _prepared(self, number: int) -> PreparedPattern | Query:
-        # Not by `pattern`, whose few places are for filters that are checked while others are matched.
-        found = self._pattern(number)
-        return PreparedPattern(found) if isinstance(found, Pattern) else found
+    @property
+    def version(self) -> int:
+        """Return the version of the taxonomy."""
+        return self.taxonomy.version
+
+    def pattern(self, number: int) -> AnyFilter:
+        """Return a filter."""
+        prepared = self.prepared(number)
+        return prepared.pattern if isinstance(prepared, PreparedPattern) else prepared
+
+    def writer(self) -> Writer:
+        """Return what compiles filters to columns."""
+        return Writer(self.options)
+
+    def matcher_of(self, columns: Columns, pattern: Callable[[int], AnyFilter]) -> DecidingMatcher:
+        """Return what asks filters in columns."""
+        return _matcher_of(columns, pattern, self.options, self.taxonomy, self._layouts)
+
+    def columns_of(self, numbers: NDArray[np.int64]) -> Columns:
+        """Return some filters in columns."""
+        return restore(self.arrays, self.expressions, self.members, numbers)
+
+    def with_filters(self, ids: Ids, filters: TextPool, columns: Columns) -> Self:
+        """Build a base of other filters, with the settings of this one."""
+        return self.build(ids, filters, columns, self.options, self.taxonomy)
+
+    def admit(self, filter_: AnyFilter, late: Sequence[AnyFilter]) -> None:
+        """Refuse a query that an index with such options cannot have, or one too many."""
+        if not isinstance(filter_, Query):
+            return
+        check_options(filter_, self.options)
+        if filter_.unindexed:
+            before = sum(isinstance(each, Query) and each.unindexed for each in late)
+            check_count(self.members.unindexed + before + 1, self.options)
+
+    @classmethod
+    def build(
+        cls, ids: Ids, filters: TextPool, columns: Columns, options: Options, taxonomy: Taxonomy
+    ) -> Self:
+        """Index filters that are compiled, in the order of their ids."""
+        return cls(ids, filters, build(columns), columns.expressions, _members(columns), options, taxonomy)
 
     @classmethod
     def open(cls, path: Path, *, taxonomy: Taxonomy | None = None, verify: bool = True) -> Base:
         """Open a snapshot, memory-mapped; with a taxonomy, that one takes the place of the one in it."""
         snapshot = open_laid_out(path, ROOM, LAYOUT, verify=verify)
-        found = snapshot.arrays
+        arrays = snapshot.arrays
         features = {**snapshot.about["features"], "hats": tuple(snapshot.about["features"]["hats"])}
         return cls(
-            Ids.from_arrays(found),
-            TextPool(found["filter_offsets"], found["filter_data"]),
-            RdfArrays(*parts_of(found, _PARTS)),
-            TextPool(found["expression_offsets"], found["expression_data"]),
+            Ids.from_arrays(arrays),
+            TextPool(arrays["filter_offsets"], arrays["filter_data"]),
+            RdfArrays(*parts_of(arrays, _PARTS)),
+            TextPool(arrays["expression_offsets"], arrays["expression_data"]),
+            Members(
+                arrays["member_start"], arrays["roles"], TextPool(arrays["ask_offsets"], arrays["ask_data"])
+            ),
             Options(**snapshot.about["options"]),
-            Taxonomy.from_arrays(found) if taxonomy is None else taxonomy,
+            Taxonomy.from_arrays(arrays) if taxonomy is None else taxonomy,
             Features(**features),
-            Members(found["member_start"], found["roles"], TextPool(found["ask_offsets"], found["ask_data"])),
         )
 
     def save(self, path: Path, *, source: Mapping[str, object] | None = None) -> None:
         """Write a snapshot; nothing may have been removed."""
         arrays = stored_parts(self.arrays, _PARTS)
-        arrays["filter_offsets"], arrays["filter_data"] = self.filters
         arrays["expression_offsets"], arrays["expression_data"] = self.expressions
         arrays["member_start"], arrays["roles"] = self.members.start, self.members.roles
         arrays["ask_offsets"], arrays["ask_data"] = self.members.asks
-        arrays.update(self.ids.to_arrays())
         arrays.update(self.taxonomy.to_arrays())
-        about = {
-            "layout": LAYOUT,
-            "options": asdict(self.options),
-            "features": self.features._asdict(),
-            "source": dict(source or {}),
-        }
         counts = {
-            "subscriptions": len(self.ids),
             "patterns": len(self.arrays.patterns.next),
             "edges": len(self.arrays.edges.s),
             "terms": len(self.arrays.dictionary.offsets) - 1 - len(OF_TEXTS),
@@ -143,13 +178,8 @@ class Base(DocumentBase):
             "verified": self.members.verified,
             "unindexed": self.members.unindexed,
         }
-        write_snapshot(path, ROOM, arrays, counts=counts, about=about)
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes of the arrays."""
-        texts = sum(array.nbytes for array in (*self.expressions, *self.members.asks))
-        return self.arrays.nbytes + texts + self.members.start.nbytes + self.members.roles.nbytes
+        about = {"options": asdict(self.options), "features": self.features._asdict()}
+        self._write(path, source, arrays, counts, about)
 
 
 def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: NDArray[np.int64]) -> Columns:
@@ -158,7 +188,7 @@ def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: ND
     count = len(entries.number)
     code = patterns.step_code.astype(np.int32)
     terms = np.stack([side[patterns.step_edge] for side in (edges.s, edges.p, edges.o)], axis=1)
-    terms = np.where(terms >= 0, terms, -1 - (code[:, :3] & 63)).astype(np.int32)
+    terms = np.where(terms >= 0, terms, -1 - (code[:, :3] & SLOT)).astype(np.int32)
     sizes = np.diff(patterns.step_start)
     slots = np.zeros(len(sizes), np.int64)
     np.maximum.at(slots, np.repeat(np.arange(len(sizes)), sizes), -terms.min(axis=1, initial=0))
@@ -166,15 +196,25 @@ def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: ND
     wide = sizes[owner]
     edge_start = starts_of(wide)
     at = np.repeat(patterns.step_start[:-1][owner] - edge_start[:-1], wide) + np.arange(edge_start[-1])
-    word_sizes, range_sizes = np.zeros((2, count), np.int64)
-    laying.count_read(arrays.checks, entries.checks, word_sizes, range_sizes)
+    checked = np.flatnonzero(entries.checks)
+    words, all_ends = arrays.checks.words, arrays.checks.ends
+    heads = np.flatnonzero(roles_of(words) == HEAD)
+    head_sizes = np.diff(heads, append=len(words))
+    heads_owner = np.concatenate([checked, [0]])[np.searchsorted(entries.checks[checked], heads, "right") - 1]
+    is_range = words[heads] == RANGE
+    is_other = ~is_range & (words[heads] != END)
+    word_sizes = np.bincount(heads_owner[is_other], head_sizes[is_other], count).astype(np.int64)
+    # The range of a group comes first.
     inside = np.repeat(groups.entry, groups.size) + _within(groups.size)
-    range_sizes[inside] += 1
-    word_start, range_start = starts_of(word_sizes), starts_of(range_sizes)
-    words = np.zeros(word_start[-1], np.int32)
+    grouped = np.bincount(inside, minlength=count)
+    range_sizes = np.bincount(heads_owner[is_range], minlength=count)
+    range_start = starts_of(range_sizes + grouped)
     ranges = np.zeros((range_start[-1], 3), np.int8)
     ends = np.zeros((range_start[-1], 2), np.float64)
-    laying.read_checks(arrays.checks, entries.checks, word_start, words, range_start, ranges, ends)
+    of, at_range = heads_owner[is_range], heads[is_range]
+    rows = range_start[of] + grouped[of] + _within(range_sizes)
+    ranges[rows] = words[at_range[:, None] + np.array([1, 2, 4])]
+    ends[rows] = all_ends[words[at_range + 3][:, None] + np.arange(2)]
     first = range_start[inside]
     ranges[first, 0] = np.repeat(groups.slot, groups.size)
     ranges[first, 1] = np.repeat(groups.line, groups.size)
@@ -187,8 +227,8 @@ def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: ND
         range_start,
         ranges,
         ends,
-        word_start,
-        words,
+        starts_of(word_sizes),
+        words[np.repeat(is_other, head_sizes)],
         TextPool(arrays.dictionary.offsets, arrays.dictionary.data),
         TextPool(arrays.checks.text_offsets, arrays.checks.text_data),
         expressions,
@@ -196,50 +236,59 @@ def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: ND
         np.zeros(count, np.int8),
         TextPool.build(()),
     )
-    place = np.empty(count, np.int64)
-    place[entries.number] = np.arange(count)
+    entry_of = np.empty(count, np.int64)
+    entry_of[entries.number] = np.arange(count)
     # In the order of members first, each as if it were a filter.
-    ordered = take(whole, place)._replace(member_start=members.start, roles=members.roles, asks=members.asks)
+    ordered = take(whole, entry_of)._replace(
+        member_start=members.start, roles=members.roles, asks=members.asks
+    )
     return take(ordered, kept)
 
 
-def _within(sizes: NDArray[np.int32]) -> NDArray[np.int64]:
+def _within(sizes: NDArray[Any]) -> NDArray[np.int64]:
     """Count from 0 within each of some runs."""
     starts = starts_of(sizes)
     return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
 
 
-class State(DocumentState[Base, WholeTail]):
-    """Base and tail."""
-
-    def __init__(self, base: Base) -> None:
-        super().__init__(base, WholeTail(base.options, base.taxonomy, base.members.unindexed))
-
-    @property
-    def version(self) -> int:
-        """Return the version of the taxonomy."""
-        return self.base.taxonomy.version
-
-    def prepared(self, number: int) -> PreparedPattern | Query:
-        """Return a filter that is ready to be asked for its bindings."""
-        base = len(self.base.ids)
-        if number < base:
-            return self.base.prepared(number)
-        found = self.tail.pattern(number - base)
-        return prepared(found) if isinstance(found, Pattern) else found
+def _members(columns: Columns) -> Members:
+    return Members(columns.member_start, columns.roles, columns.asks)
 
 
-def compact(moment: Moment[State]) -> State:
-    """Build a state whose base holds all that was left; the given one is not changed."""
-    state, kept, late = moment
-    base = state.base
-    left = restore(base.arrays, base.expressions, base.members, np.flatnonzero(kept))
-    ids, filters, order = state.merged(kept, late)
-    columns = take(concatenate([left, take(state.tail.columns(), np.flatnonzero(late))]), order)
-    return State(base_of(ids, filters, columns, base.options, base.taxonomy))
+def _matcher(
+    arrays: RdfArrays,
+    features: Features,
+    expressions: TextPool,
+    members: Members,
+    pattern: Callable[[int], AnyFilter],
+    options: Options,
+    taxonomy: Taxonomy,
+    layouts: Layouts,
+) -> DecidingMatcher:
+    def member(number: int) -> Pattern:
+        """Return one pattern of a filter."""
+        owner = int(np.searchsorted(members.start, number, "right")) - 1
+        return pattern(owner).members[number - int(members.start[owner])][0]
+
+    inner = Matcher(arrays, features, expressions.text, member, options, taxonomy, layouts)
+    return DecidingMatcher(inner, members, taxonomy)
 
 
-def base_of(ids: Ids, filters: TextPool, columns: Columns, options: Options, taxonomy: Taxonomy) -> Base:
-    """Index filters that are compiled, in the order of their ids."""
-    members = Members(columns.member_start, columns.roles, columns.asks)
-    return Base(ids, filters, build(columns), columns.expressions, options, taxonomy, members=members)
+def _matcher_of(
+    columns: Columns,
+    pattern: Callable[[int], AnyFilter],
+    options: Options,
+    taxonomy: Taxonomy,
+    layouts: Layouts,
+) -> DecidingMatcher:
+    arrays, members = build(columns), _members(columns)
+    features = features_of(arrays)
+    return _matcher(arrays, features, columns.expressions, members, pattern, options, taxonomy, layouts)
+
+
+def ask_one(pattern: Pattern, graph: Graph, taxonomy: Taxonomy | None, options: Options) -> tuple[bool, str]:
+    """Tell whether one filter holds, as an index of it alone would; if that is too much, the reason."""
+    known = Taxonomy() if taxonomy is None else taxonomy
+    matcher = _matcher_of(compile_all([pattern], options), lambda _: pattern, options, known, Layouts())
+    left_out: dict[int, str] = {}
+    return len(matcher.match(graph, left_out)) > 0, left_out.get(0, "")

@@ -8,47 +8,35 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.contents.columns import picked
-from headgate.rdf.events.encode import Encoder, Layouts
-from headgate.rdf.events.facts import Facts
-from headgate.rdf.events.texts import WORD_BITS
+from headgate.contents.columns import all_read_only, picked
+from headgate.contents.documents import BaseMatcher
+from headgate.rdf.events.encode import Encoder
+from headgate.rdf.index import arrays as codes
 from headgate.rdf.index import kernels
-from headgate.rdf.index.arrays import END, OPAQUE, PAIR, SLOTS
-from headgate.rdf.index.bindings import LEAST_STEPS, STEPS, TooLongError, search
+from headgate.rdf.index.arrays import BUDGET, LEAST, JoinScratch
+from headgate.rdf.index.bindings import LEAST_STEPS, STEPS, Facts, TooLongError, search
 from headgate.rdf.index.checking import ASK_REFERENCE
-from headgate.rdf.index.laying import size_of, slots_of
-from headgate.rdf.index.scratch import (
-    BUDGET,
-    FULL,
-    LEAST,
-    ONLY,
-    ONLY_ROW,
-    PASS,
-    ROW,
-    START,
-    TOO_MUCH,
-    Scratch,
-)
-from headgate.rdf.index.word_lists import ListedPatterns, split
-from headgate.rdf.index.word_terms import WordTerms
-from headgate.rdf.language.evaluate import holds
-from headgate.rdf.language.model import BELOW, BELOW_PROPERTY, SUBCLASS, SUBPROPERTY
+from headgate.rdf.index.laying import SLOT_WORD, roles_of, size_of
+from headgate.rdf.index.word_lists import ListedPatterns, WordTerms, split
+from headgate.rdf.language.model import BELOW, BELOW_PROPERTY
 from headgate.rdf.language.parse import parse_expression
-from headgate.rdf.taxonomy.entailing import entailed, own_order
+from headgate.rdf.language.values import holds
+from headgate.rdf.taxonomy.extending import WORD_BITS
+from headgate.rdf.taxonomy.taxonomy import entailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.rdf.events.encode import Features
+    from headgate.rdf.events.encode import Features, Layouts
     from headgate.rdf.index.arrays import Encoded, RdfArrays
     from headgate.rdf.index.word_lists import Split
     from headgate.rdf.language.model import Expression, Graph, Options, Pattern
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
 _LAST_EPOCH = 2**31 - 2
-_UNDONE = (FULL, TOO_MUCH)
+_UNDONE = (codes.FULL, codes.TOO_MUCH)
 """How the loops end when they have not decided all."""
 _MASKS = 10
 """How many edges a triple can match: eight combinations of constants, and two of `?x p ?x`."""
@@ -61,8 +49,8 @@ class Prepared(NamedTuple):
     listed: NDArray[np.int32]
 
 
-class Matcher:
-    """Filters in arrays, with what is needed to ask them. Any number of threads may ask."""
+class Matcher(BaseMatcher):
+    """Filters in arrays, with what is needed to ask them."""
 
     def __init__(
         self,
@@ -72,35 +60,28 @@ class Matcher:
         patterns: Callable[[int], Pattern],
         options: Options,
         taxonomy: Taxonomy,
-        layouts: Layouts | None = None,
-        words: WordTerms | None = None,
+        layouts: Layouts,
     ) -> None:
-        # All of one kind, whether built, mapped or growing: loops are compiled once.
-        self.arrays = arrays.read_only()
-        self._layouts = layouts or Layouts()
-        self._words = words
+        # All of one kind, whether built or mapped: loops are compiled once.
+        self.arrays = all_read_only(arrays)
+        self._layouts = layouts
         self._features = features
         self._expressions = expressions
         self.pattern = patterns
         self.options = options
         self.taxonomy = taxonomy
         self._local = threading.local()
-        self._expression = lru_cache(1 << 14)(self._read)
+        self.expression = lru_cache(1 << 14)(self._read)
 
     @cached_property
     def encoder(self) -> Encoder:
         """Return what encodes graphs for these filters."""
-        return Encoder(
-            self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts, self._words
-        )
+        return Encoder(self.arrays.dictionary, self._features, self.options, self.taxonomy, self._layouts)
 
     @cached_property
     def _split(self) -> Split | None:
-        """Return the filters that are found by a word, and what is left to be joined; None if they are few.
-
-        A tail has words of its own, which change: there all are joined.
-        """
-        if self._words is not None or self.options.injective or not self._features.texts & WORD_BITS:
+        """Return the filters that are found by a word, and what is left to join; None if they are few."""
+        if self.options.injective or not self._features.texts & WORD_BITS:
             return None
         return split(self.arrays)
 
@@ -134,32 +115,24 @@ class Matcher:
         listed = self._listed.match(entailed(graph, self.taxonomy))
         return Prepared(None if self._rest is None else self._rest.encode(graph), listed)
 
-    def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
-        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self.match_encoded(graph, self.encode(graph), left_out)
-
-    def match_joined(self, graph: Graph) -> NDArray[np.int32]:
-        """Do the same by joins alone, with all words of the graph."""
-        return self.match_encoded(graph, self.encoder.encode(graph))
-
     def match_encoded(
-        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str] | None = None
+        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str]
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
         if isinstance(event, Prepared):
-            found = event.listed
+            numbers = event.listed
             if event.event is not None:
                 joined = self.match_encoded(graph, event.event, left_out)
                 # A word that other filters ask for as well is joined, too.
-                found = np.union1d(found, joined) if len(joined) else found
-            return found
+                numbers = np.union1d(numbers, joined) if len(joined) else numbers
+            return numbers
         room = self._room(len(event.s))
         scratch, epoch = room.scratch, room.stamp()
-        scratch.counts[10] = BUDGET
-        done = kernels.match(self.arrays, event, scratch, epoch, self.options.injective, START)
-        if done in _UNDONE or scratch.counts[3]:
+        scratch.counts[codes.MOST_STEPS] = BUDGET
+        done = kernels.match(self.arrays, event, scratch, epoch, self.options.injective, codes.START)
+        if done in _UNDONE or scratch.counts[codes.DOUBTS]:
             return _EventSearch(self, graph, event, room, left_out).answer(int(done))
-        return np.sort(scratch.out[: scratch.counts[2]])
+        return np.sort(scratch.out[: scratch.counts[codes.FOUND]])
 
     def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a graph once more, and add for each filter whether it is joined, and the steps of that.
@@ -169,34 +142,38 @@ class Matcher:
         event = self.encoder.encode(graph)
         room = self._room(len(event.s))
         scratch, epoch = room.scratch, room.stamp()
-        scratch.counts[10] = LEAST
+        scratch.counts[codes.MOST_STEPS] = LEAST
         injective, patterns = self.options.injective, self.arrays.patterns
-        kernels.match(self.arrays, event, scratch, epoch, injective, START)
+        kernels.match(self.arrays, event, scratch, epoch, injective, codes.START)
         for pattern in self._possible(scratch, epoch):
             begin, end = patterns.entry_start[pattern], patterns.entry_start[pattern + 1]
             numbers = self.arrays.entries.number[begin:end]
             # As if it had been too much for its filters together: then it is joined by itself.
             scratch.seen[numbers] = 0
-            scratch.counts[2:5], scratch.counts[8:11] = 0, (0, pattern, LEAST)
-            how = ONLY
+            scratch.counts[codes.FOUND : codes.ROW_KEPT], scratch.counts[codes.AT_EDGE :] = (
+                0,
+                (0, pattern, LEAST),
+            )
+            how = codes.ONLY
             while True:
                 done = kernels.match(self.arrays, event, scratch, epoch, injective, how)
-                if done != FULL:
+                if done != codes.FULL:
                     break
-                scratch.counts[3:5], how = 0, ONLY_ROW
+                scratch.counts[codes.DOUBTS : codes.ROW_KEPT], how = 0, codes.ONLY_ROW
             candidates[numbers] += 1
-            work[numbers] += 1 + (LEAST if done == TOO_MUCH else int(scratch.counts[7])) / len(numbers)
+            steps = LEAST if done == codes.TOO_MUCH else int(scratch.counts[codes.STEPS_TAKEN])
+            work[numbers] += 1 + steps / len(numbers)
 
-    def _possible(self, scratch: Scratch, epoch: int) -> list[int]:
+    def _possible(self, scratch: JoinScratch, epoch: int) -> list[int]:
         """List the patterns all edges of which an event has touched."""
         patterns, (order, start) = self.arrays.patterns, self._hung
-        touched = scratch.touched[: scratch.counts[1]].astype(np.int64)
+        touched = scratch.touched[: scratch.counts[codes.TOUCHED]].astype(np.int64)
         some = order[picked(start, touched)[1]]
         ends, places = picked(patterns.step_start, some)
         lacking = scratch.mark[patterns.step_edge[places]] >> 32 != epoch
         lacks = np.bincount(np.repeat(np.arange(len(some)), np.diff(ends)), lacking, len(some))
-        found: list[int] = some[lacks == 0].tolist()
-        return found
+        possible: list[int] = some[lacks == 0].tolist()
+        return possible
 
     @cached_property
     def _hung(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -205,35 +182,6 @@ class Matcher:
         edge = patterns.step_edge[patterns.step_start[: len(patterns.next)]]
         counts = np.bincount(edge, minlength=len(self.arrays.edges.s))
         return np.argsort(edge, kind="stable"), np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-
-    def opaque_hold(
-        self,
-        event: Encoded,
-        rows: NDArray[np.int32],
-        row: int,
-        at: int,
-        known: dict[tuple[int, ...], bool],
-        below: _Below,
-    ) -> bool:
-        """Tell whether the opaque expressions among some checks hold for a row."""
-        words = self.arrays.checks.words
-        while words[at] != END:
-            if words[at] in (OPAQUE, PAIR):
-                terms = [int(rows[row + slot]) for slot in slots_of(words, at).tolist()]
-                key = (int(words[at + 1 if words[at] == OPAQUE else at + 4]), *terms)
-                answer = known.get(key)
-                if answer is None:
-                    named = {f"?{n}": Encoder.term(event, t) for n, t in enumerate(terms)}
-                    expression = self._expression(key[0])
-                    answer = known[key] = (
-                        below.holds(expression, named)
-                        if isinstance(expression, tuple)
-                        else holds(expression, named, self.options)
-                    )
-                if not answer:
-                    return False
-            at += int(size_of(words, at))
-        return True
 
     def _read(self, number: int) -> Expression | tuple[str, str, str]:
         text = self._expressions(number)
@@ -244,45 +192,43 @@ class Matcher:
 
     def _room(self, triples: int) -> _Room:
         """Return this thread's room."""
-        found: _Room | None = getattr(self._local, "room", None)
-        if found is None or found.arrays is not self.arrays or len(found.scratch.touched) < _MASKS * triples:
-            found = self._local.room = _Room(self.arrays, triples)
-        return found
+        room: _Room | None = getattr(self._local, "room", None)
+        if room is None or room.arrays is not self.arrays or len(room.scratch.touched) < _MASKS * triples:
+            room = self._local.room = _Room(self.arrays, triples)
+        return room
 
 
 class _EventSearch:
     """One event that the loops did not decide in one go: what is found, and what is left out."""
 
     def __init__(
-        self, matcher: Matcher, graph: Graph, event: Encoded, room: _Room, left_out: dict[int, str] | None
+        self, matcher: Matcher, graph: Graph, event: Encoded, room: _Room, left_out: dict[int, str]
     ) -> None:
         self._matcher = matcher
         self._graph = graph
         self._event = event
         self._scratch, self._epoch = room.scratch, room.epoch
-        self._left_out = {} if left_out is None else left_out
+        self._left_out = left_out
         self._found: list[NDArray[np.int32]] = []
         self._known: dict[tuple[int, ...], bool] = {}
         """What expressions said of terms of this event."""
         self._doubted: set[int] = set()
-        self._below = _Below(graph, matcher.taxonomy)
-        self._facts: Facts | None = None
         self._steps, self._search_steps = BUDGET, STEPS
         """What the next filter may take: less, with each that took too much."""
 
     def answer(self, done: int) -> NDArray[np.int32]:
         """List the filters that hold, rising; `done` is how the loops ended first."""
         scratch = self._scratch
-        done = self._decide(START, done)
-        while done == TOO_MUCH:
-            self._part(int(scratch.counts[9]))
-            done = self._run(PASS, self._steps)
-        certain = scratch.out[: scratch.counts[2]]
+        done = self._decide(codes.START, done)
+        while done == codes.TOO_MUCH:
+            self._part(int(scratch.counts[codes.AT_PATTERN]))
+            done = self._run(codes.PASS, self._steps)
+        certain = scratch.out[: scratch.counts[codes.FOUND]]
         return np.sort(np.concatenate([*self._found, certain]) if self._found else certain)
 
     def _run(self, how: int, steps: int) -> int:
         """Run the loops, and decide what they doubt."""
-        self._scratch.counts[10] = steps
+        self._scratch.counts[codes.MOST_STEPS] = steps
         return self._decide(how, self._match(how))
 
     def _match(self, how: int) -> int:
@@ -294,16 +240,16 @@ class _EventSearch:
         """Decide what the loops doubt, and have them go on where they had no more room."""
         scratch = self._scratch
         while True:
-            doubts = int(scratch.counts[3])
+            doubts = int(scratch.counts[codes.DOUBTS])
             if doubts:
-                asked = scratch.doubts[: 4 * doubts].reshape(-1, 4).tolist()
+                asked = scratch.doubts[: codes.DOUBT_WORDS * doubts].reshape(-1, codes.DOUBT_WORDS).tolist()
                 more = np.array(self._resolve(asked), np.int32)
                 scratch.seen[more] = self._epoch
                 self._found.append(more)
-                scratch.counts[3], scratch.counts[4] = 0, 0
-            if done != FULL:
+                scratch.counts[codes.DOUBTS], scratch.counts[codes.ROW_WORDS] = 0, 0
+            if done != codes.FULL:
                 return done
-            how = ONLY_ROW if how >= ONLY else ROW
+            how = codes.ONLY_ROW if how >= codes.ONLY else codes.ROW
             done = self._match(how)
 
     def _part(self, pattern: int) -> None:
@@ -330,7 +276,7 @@ class _EventSearch:
                 continue
             scratch.seen[undecided] = epoch
             scratch.seen[some] = 0
-            if self._run(ONLY, steps) != TOO_MUCH:
+            if self._run(codes.ONLY, steps) != codes.TOO_MUCH:
                 continue
             still = some[scratch.seen[some] != epoch]
             if len(still) == 1:
@@ -345,15 +291,44 @@ class _EventSearch:
             f"joining it takes more than {steps:,} steps; send smaller events, or narrow the filter"
         )
 
+    @cached_property
+    def _facts(self) -> Facts:
+        return Facts(self._graph, self._matcher.taxonomy)
+
+    def _opaque_hold(self, row: int, at: int) -> bool:
+        """Tell whether the opaque expressions among some checks hold for a row."""
+        words, rows, known = self._matcher.arrays.checks.words, self._scratch.rows, self._known
+        while words[at] != codes.END:
+            size = int(size_of(words, at))
+            if words[at] in (codes.OPAQUE, codes.PAIR):
+                own = words[at : at + size]
+                slots = own[roles_of(own) == SLOT_WORD]
+                terms: list[int] = rows[row + slots].tolist()
+                key = (int(words[at + 1 if words[at] == codes.OPAQUE else at + 4]), *terms)
+                if key not in known:
+                    known[key] = self._says(key[0], terms)
+                if not known[key]:
+                    return False
+            at += size
+        return True
+
+    def _says(self, number: int, terms: Sequence[int]) -> bool:
+        """Evaluate an expression."""
+        named = {f"?{n}": Encoder.term(self._event, t) for n, t in enumerate(terms)}
+        expression = self._matcher.expression(number)
+        if isinstance(expression, tuple):
+            path, one, other = expression
+            return self._facts.below(path, named.get(one, one), named.get(other, other))
+        return holds(expression, named, self._matcher.options)
+
     def _resolve(self, doubts: Sequence[Sequence[int]]) -> list[int]:
         """Decide what arrays could not."""
         scratch, matcher = self._scratch, self._matcher
-        found: dict[int, None] = {}
+        holding: dict[int, None] = {}
         for number, row, what, at in doubts:
-            if number in found or (what != ASK_REFERENCE and scratch.seen[number] == self._epoch):
+            if number in holding or (what != ASK_REFERENCE and scratch.seen[number] == self._epoch):
                 continue
             if what == ASK_REFERENCE:
-                self._facts = self._facts or Facts(self._graph, matcher.taxonomy)
                 try:
                     rows = search(
                         matcher.pattern(number), self._facts, matcher.options, (), 1, self._search_steps
@@ -363,43 +338,12 @@ class _EventSearch:
                     self._search_steps = max(self._search_steps // 2, LEAST_STEPS)
                     continue
                 if rows:
-                    found[number] = None
-            elif matcher.opaque_hold(self._event, scratch.rows, row, at, self._known, self._below):
-                found[number] = None
+                    holding[number] = None
+            elif self._opaque_hold(row, at):
+                holding[number] = None
             else:
                 self._doubted.add(number)
-        return list(found)
-
-
-class _Below:
-    """Whether a class or property is below another, for an event that may say so itself."""
-
-    def __init__(self, graph: Graph, taxonomy: Taxonomy) -> None:
-        self._graph = graph
-        self._taxonomy = taxonomy
-
-    @cached_property
-    def _own(self) -> dict[tuple[str, str], list[str]]:
-        found: dict[tuple[str, str], list[str]] = {}
-        for s, p, o in own_order(self._graph.statements()):
-            found.setdefault((p, s), []).append(o)
-        return found
-
-    def holds(self, edge: tuple[str, str, str], named: dict[str, str]) -> bool:
-        """Tell whether an edge of the taxonomy holds."""
-        path, one, other = edge
-        lower, upper = named.get(one, one), named.get(other, other)
-        classes = path == BELOW
-        above = self._taxonomy.ancestors if classes else self._taxonomy.property_ancestors
-        step = SUBCLASS if classes else SUBPROPERTY
-        seen: set[str] = set()
-        left = [lower]
-        while left:
-            for term in above(left.pop()):
-                if term not in seen:
-                    seen.add(term)
-                    left += self._own.get((step, term), ())
-        return upper in seen
+        return list(holding)
 
 
 class _Room:
@@ -411,24 +355,24 @@ class _Room:
         filters = len(arrays.entries.number)
         most = int(np.diff(arrays.patterns.entry_start).max(initial=0))
         self.epoch = 0
-        self.scratch = Scratch(
+        self.scratch = JoinScratch(
             np.zeros(len(arrays.edges.s), np.int64),
             np.zeros(filters, np.int32),
             np.empty(hits, np.int32),
             np.empty(hits, np.int32),
             np.empty(hits, np.int32),
             np.empty(hits, np.int32),
-            np.empty(SLOTS + 1, np.int32),
-            np.empty(SLOTS + 1, np.int32),
-            np.zeros(SLOTS, np.int32),
-            np.empty(SLOTS + 1, np.int32),
+            np.empty(codes.SLOTS + 1, np.int32),
+            np.empty(codes.SLOTS + 1, np.int32),
+            np.zeros(codes.SLOTS, np.int32),
+            np.empty(codes.SLOTS + 1, np.int32),
             np.empty(filters, np.int32),
-            np.empty(4 * max(1024, most), np.int32),
-            np.empty(SLOTS * 256, np.int32),
-            np.zeros(11, np.int64),
-            np.zeros(SLOTS + 1, np.uint64),
-            np.zeros(SLOTS, np.int32),
-            np.zeros(3, np.uint64),
+            np.empty(codes.DOUBT_WORDS * max(1024, most), np.int32),
+            np.empty(codes.SLOTS * 256, np.int32),
+            np.zeros(codes.MOST_STEPS + 1, np.int64),
+            np.zeros(codes.SLOTS + 1, np.uint64),
+            np.zeros(codes.SLOTS, np.int32),
+            np.zeros(codes.MOST_ASKED + 1, np.uint64),
             np.zeros(4096, np.int64),
             np.zeros(4096, np.int32),
         )

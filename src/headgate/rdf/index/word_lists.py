@@ -12,17 +12,19 @@ import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
+from headgate.contents.columns import read_only
 from headgate.core.interning import TextPool
 from headgate.core.jit import bare
 from headgate.core.text.alphabets import RUST
+from headgate.core.text.finding import KnownWords
 from headgate.core.text.listing import LEAST, Marks, WordLists, collect, frequent, mark_words
 from headgate.rdf.events.preparing import find_text, unescape
-from headgate.rdf.index.arrays import VARIABLE, WORD_CODE, Dictionary
+from headgate.rdf.index.arrays import SLOT, VARIABLE, WORD_CODE, Dictionary
 from headgate.rdf.index.build import table_size
-from headgate.rdf.index.compile import FIRST_TERMS
+from headgate.rdf.index.compile import FIRST_TERMS, WORD_MARK
 from headgate.rdf.index.laying import place_terms
-from headgate.rdf.index.word_terms import read_only, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +33,33 @@ if TYPE_CHECKING:
     from headgate.rdf.language.model import Graph
 
     Ints = NDArray[np.int32]
+
+
+class WordTerms(NamedTuple):
+    """Words by number, and the code of each."""
+
+    known: KnownWords
+    codes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, dictionary: Dictionary) -> WordTerms:
+        """Find the words of a dictionary."""
+        offsets, data, _ = dictionary
+        first = np.append(data, np.uint8(0))[offsets[:-1]]
+        codes = np.flatnonzero((first == ord(WORD_MARK)) & (np.diff(offsets) > 0))
+        return cls.some(dictionary, codes.astype(np.int32))
+
+    @classmethod
+    def some(cls, dictionary: Dictionary, codes: NDArray[np.int32]) -> WordTerms:
+        """Take some words of a dictionary, given by their codes."""
+        return cls(KnownWords.of(words_of(dictionary, codes), None, RUST), read_only(codes))
+
+
+def words_of(dictionary: Dictionary, codes: NDArray[np.int32]) -> TextPool:
+    """Return the words of some codes, without what marks them."""
+    marked = TextPool(dictionary.offsets, dictionary.data).to_arrow().take(codes)
+    return TextPool.from_arrow(pc.utf8_slice_codeunits(marked, len(WORD_MARK)))
+
 
 _QUOTE, _LESS, _AT, _NEWLINE = 34, 60, 64, 10
 _UNKNOWN = -2
@@ -87,8 +116,8 @@ def split(arrays: RdfArrays) -> Split | None:
     if sizes.sum() < max(LEAST, len(joined)):
         return None
     at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    codes, place = np.unique(word, return_inverse=True)
-    rows = (np.repeat(place, sizes), np.repeat(way, sizes), entries.number[at])
+    codes, word_number = np.unique(word, return_inverse=True)
+    rows = (np.repeat(word_number, sizes), np.repeat(way, sizes), entries.number[at])
     lists, large = WordLists.build(
         words_of(arrays.dictionary, codes), RUST, *(each.astype(np.int32) for each in rows)
     )
@@ -111,9 +140,9 @@ def _listed(arrays: RdfArrays) -> tuple[NDArray[Any], ...] | None:
     rows = np.arange(len(two))
     to_word, to_text = steps[rows, last], steps[rows, 1 - last]
     word_edge, text_edge = patterns.step_edge[to_word], patterns.step_edge[to_text]
-    slot = patterns.step_code[to_word][:, 0].astype(np.int64) & 63
+    slot = patterns.step_code[to_word][:, 0].astype(np.int64) & SLOT
     code = patterns.step_code[to_text][:, :3].astype(np.int64)
-    subject, own, text = (code[:, side] & 63 for side in range(3))
+    subject, own, text = (code[:, side] & SLOT for side in range(3))
     name, source = edges.p[text_edge].astype(np.int64), edges.p[word_edge].astype(np.int64)
     is_variable = name == VARIABLE
     first_byte = np.append(data, np.uint8(0))[offsets[np.where(is_variable, 0, name)]]
@@ -138,7 +167,7 @@ def _ways(dictionary: Dictionary, kinds: NDArray[np.int64]) -> Ways:
     """Lay out the properties of some ways."""
     pool = TextPool(dictionary.offsets, dictionary.data)
     names = [name for name in dict.fromkeys((kinds >> 1).tolist()) if name != VARIABLE]
-    place = {name: n for n, name in enumerate(names)}
+    number_of = {name: n for n, name in enumerate(names)}
     own = TextPool.build([pool.text(name) for name in names])
     table = np.full(table_size(own.size), -1, np.int32)
     place_terms(own.offsets, own.data, 0, own.size, table)
@@ -150,9 +179,9 @@ def _ways(dictionary: Dictionary, kinds: NDArray[np.int64]) -> Ways:
         if name == VARIABLE:
             each[0] |= bit
         elif of_all:
-            texts[place[name]] |= bit
+            texts[number_of[name]] |= bit
         else:
-            strings[place[name]] |= bit
+            strings[number_of[name]] |= bit
     return Ways(
         Dictionary(read_only(own.offsets), read_only(own.data), read_only(table)),
         read_only(strings),
@@ -181,9 +210,9 @@ class Room(NamedTuple):
 class ListedPatterns:
     """Such patterns, asked. Any number of threads may ask."""
 
-    def __init__(self, found: Split) -> None:
-        self._lists, self._ways = found.lists, found.ways
-        self._sizes = found.numbers, found.large
+    def __init__(self, parts: Split) -> None:
+        self._lists, self._ways = parts.lists, parts.ways
+        self._sizes = parts.numbers, parts.large
         self._local = threading.local()
 
     def match(self, graph: Graph) -> Ints:
@@ -197,7 +226,7 @@ class ListedPatterns:
             local.room = Room.make(2 * terms, 2 * letters)
         marks: Marks = local.marks
         local.epoch = marks.next_epoch(local.epoch)
-        found = _find(
+        count = _find(
             np.frombuffer(graph.text, np.uint8),
             read_only(np.ascontiguousarray(graph.triples, np.int32)),
             self._lists,
@@ -207,7 +236,7 @@ class ListedPatterns:
             b"\\" in graph.text,
             local.epoch,
         )
-        return marks.out[:found].copy()
+        return marks.out[:count].copy()
 
 
 @bare

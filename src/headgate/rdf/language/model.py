@@ -17,11 +17,15 @@ holds a line's end.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+from headgate.rdf.language.words import AGGREGATES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -37,6 +41,7 @@ SUBPROPERTY = f"<{RDFS}subPropertyOf>"
 MEMBER = f"<{RDFS}member>"
 DOMAIN = f"<{RDFS}domain>"
 RANGE = f"<{RDFS}range>"
+FIRST, REST, NIL = (f"<{RDF}{name}>" for name in ("first", "rest", "nil"))
 
 PLAIN = ""
 ISA = "a/rdfs:subClassOf*"
@@ -68,8 +73,7 @@ class Graph(NamedTuple):
         return [(terms[s], terms[p], terms[o]) for s, p, o in self.triples.tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One triple pattern. With a path, `property` is the text of the path and nothing else.
 
     ISA: the subject has a type that is the object or below it. BELOW, BELOW_PROPERTY: the subject is the
@@ -135,6 +139,31 @@ Expression: TypeAlias = "Term | Compare | Member | Call | And | Or | Not"
 """A term by itself counts by its effective boolean value where a truth value is wanted."""
 
 
+def within(expression: Expression) -> Iterator[Expression]:
+    """List an expression and all that it is made of, but for what EXISTS asks for."""
+    yield expression
+    match expression:
+        case Compare(_, left, right):
+            yield from within(left)
+            yield from within(right)
+        case Member(item, options):
+            for each in (item, *options):
+                yield from within(each)
+        case Call(_, inner) | And(inner) | Or(inner):
+            for each in inner:
+                yield from within(each)
+        case Not(part):
+            yield from within(part)
+
+
+DECIDES = 0
+"""The role of a pattern that decides: where it holds, the filter does."""
+NARROWS = 1
+"""The role of a pattern that is needed: where it holds, the evaluator is asked."""
+EVERY = 2
+"""The role of one that says nothing: the evaluator is asked of every event."""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """A filter: it holds if the variables can be given terms such that all edges and all filters hold.
@@ -148,16 +177,16 @@ class Pattern:
     selected: tuple[Term, ...] = ()
     distinct: bool = False
 
+    @property
+    def members(self) -> tuple[tuple[Pattern, int], ...]:
+        """List the patterns of which one must hold, each with its role: it decides by itself."""
+        return ((self, DECIDES),)
+
     @cached_property
     def variables(self) -> tuple[Term, ...]:
         """List the variables of the edges, in the order in which they are written."""
-        found = dict.fromkeys(
-            term
-            for edge in self.edges
-            for term in (edge.subject, edge.property, edge.object)
-            if term.startswith("?")
-        )
-        return tuple(found)
+        names = dict.fromkeys(term for edge in self.edges for term in edge[:3] if term.startswith("?"))
+        return tuple(names)
 
 
 UNINDEXED = 1_000
@@ -220,13 +249,13 @@ def nodes(pattern: Pattern) -> list[Term]:
 
     A class that an ISA edge names is none of the event's nodes; a variable in its place is one.
     """
-    found = []
+    terms = []
     for edge in pattern.edges:
         if edge.path in {PLAIN, ISA}:
-            found.append(edge.subject)
+            terms.append(edge.subject)
         if edge.path == PLAIN or (edge.path == ISA and is_variable(edge.object)):
-            found.append(edge.object)
-    return list(dict.fromkeys(found))
+            terms.append(edge.object)
+    return list(dict.fromkeys(terms))
 
 
 def iri(value: str) -> Term:
@@ -280,10 +309,225 @@ _LETTERS = {"\b": "b", "\t": "t", "\n": "n", "\f": "f", "\r": "r", '"': '"', "\\
 _MEANT = {letter: sign for sign, letter in _LETTERS.items()}
 
 
-def _escape(found: re.Match[str]) -> str:
-    letter = _LETTERS.get(found[0])
-    return f"\\{letter}" if letter else f"\\u{ord(found[0]):04X}"
+def _escape(match_: re.Match[str]) -> str:
+    letter = _LETTERS.get(match_[0])
+    return f"\\{letter}" if letter else f"\\u{ord(match_[0]):04X}"
 
 
-def _unescape(found: re.Match[str]) -> str:
-    return _MEANT.get(found[1]) or chr(int(found[1][1:], 16))
+def _unescape(match_: re.Match[str]) -> str:
+    return _MEANT.get(match_[1]) or chr(int(match_[1][1:], 16))
+
+
+T = TypeVar("T")
+
+
+class Inverse(NamedTuple):
+    """`^path`."""
+
+    path: Path
+
+
+class Chain(NamedTuple):
+    """`one/other/…`."""
+
+    steps: tuple[Path, ...]
+
+
+class Choice(NamedTuple):
+    """`one|other|…`."""
+
+    options: tuple[Path, ...]
+
+
+class Repeat(NamedTuple):
+    """`path*`, `path+` or `path?`."""
+
+    path: Path
+    sign: str
+
+
+class Negated(NamedTuple):
+    """`!(one|^other)`: properties that it does not follow, and those that it does not go back by."""
+
+    forward: tuple[Term, ...]
+    back: tuple[Term, ...]
+
+    @property
+    def ways(self) -> tuple[bool, bool]:
+        """Tell whether it leads forward, and back."""
+        return bool(self.forward) or not self.back, bool(self.back)
+
+
+Path: TypeAlias = "Term | Inverse | Chain | Choice | Repeat | Negated"
+
+
+class Triple(NamedTuple):
+    """A triple pattern; `path` is a term where it is a property or a variable."""
+
+    subject: Term
+    path: Path
+    object: Term
+
+
+class Block(NamedTuple):
+    """Triple patterns that stand together, and the numbers of their first word and of the one behind."""
+
+    triples: tuple[Triple, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Call):
+    """EXISTS; NOT EXISTS is the Not of it. It is an expression that no index knows."""
+
+    group: Group
+
+
+class Filter(NamedTuple):
+    """FILTER."""
+
+    condition: Expression
+
+
+class Optional(NamedTuple):
+    """OPTIONAL."""
+
+    group: Group
+
+
+class Either(NamedTuple):
+    """Groups that UNION joins."""
+
+    groups: tuple[Group, ...]
+
+
+class Minus(NamedTuple):
+    """MINUS."""
+
+    group: Group
+
+
+class Bind(NamedTuple):
+    """BIND."""
+
+    expression: Expression
+    variable: Term
+
+
+class Values(NamedTuple):
+    """VALUES: a row has a term for each variable, None for UNDEF."""
+
+    variables: tuple[Term, ...]
+    rows: tuple[tuple[Term | None, ...], ...]
+
+
+class Group(NamedTuple):
+    """What stands between braces."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query, or one within another.
+
+    `selected` are the variables that it gives, None for all, and `star` the number of that word. `computed`
+    are those of them that an expression gives. `group_by` are the variables of GROUP BY, None without one.
+    """
+
+    form: str
+    group: Group
+    body: int
+    """The number of the first word of the group."""
+    modifier: str = ""
+    """DISTINCT, REDUCED or nothing."""
+    selected: tuple[Term, ...] | None = None
+    star: int = -1
+    computed: frozenset[Term] = frozenset()
+    expressions: tuple[Expression, ...] = ()
+    group_by: tuple[Term, ...] | None = None
+    having: tuple[Expression, ...] = ()
+    limit: Term | None = None
+    offset: Term | None = None
+    values: Values | None = None
+    others: tuple[Expression, ...] = ()
+    """Those of GROUP BY and ORDER BY."""
+
+    @property
+    def aggregates(self) -> bool:
+        """Tell whether answers are made of several solutions."""
+        return self.group_by is not None or any(
+            isinstance(each, Call) and each.name in AGGREGATES
+            for whole in (*self.expressions, *self.having, *self.others)
+            for each in within(whole)
+        )
+
+
+Part: TypeAlias = "Block | Filter | Optional | Either | Minus | Bind | Values | Group | Select"
+
+
+def visible(group: Group) -> dict[Term, None]:
+    """List the variables that a group gives, in the order in which they are written.
+
+    >>> list(visible(Group((Block((Triple("?x", "<urn:p>", "?:b0"),), 0, 3),))))
+    ['?x']
+    """
+    names: dict[Term, None] = {}
+    for part in group.parts:
+        if isinstance(part, Block):
+            for triple in part.triples:
+                names.update(
+                    (term, None)
+                    for term in triple
+                    if isinstance(term, str) and term[0] == "?" and not term.startswith("?:")
+                )
+        elif isinstance(part, Optional):
+            names |= visible(part.group)
+        elif isinstance(part, Either):
+            for each in part.groups:
+                names |= visible(each)
+        elif isinstance(part, Bind):
+            names[part.variable] = None
+        elif isinstance(part, Values):
+            names |= dict.fromkeys(part.variables)
+        elif isinstance(part, Group):
+            names |= visible(part)
+        elif isinstance(part, Select):
+            names |= dict.fromkeys(selected_of(part))
+    return names
+
+
+def selected_of(query: Select) -> tuple[Term, ...]:
+    """List the variables that a query gives."""
+    if query.selected is not None:
+        return query.selected
+    names = visible(query.group)
+    if query.values is not None:
+        names |= dict.fromkeys(query.values.variables)
+    return tuple(names)
+
+
+def nodes_within(tree: object) -> Iterator[object]:
+    """List a tree and all that it is made of, groups that EXISTS asks for among it, each before its parts."""
+    yield tree
+    parts = tree if isinstance(tree, tuple) else ()
+    if is_dataclass(tree):
+        parts = tuple(getattr(tree, each.name) for each in fields(tree))
+    for part in parts:
+        yield from nodes_within(part)
+
+
+def filled(tree: T, terms: Mapping[Term, Term]) -> T:
+    """Put terms into the slots of a tree."""
+    node: Any = tree
+    if isinstance(node, str):
+        node = terms.get(node, node)
+    elif isinstance(node, frozenset):
+        node = frozenset(terms[each] for each in node)
+    elif isinstance(node, tuple):
+        parts = [filled(each, terms) for each in node]
+        node = type(node)(*parts) if hasattr(node, "_fields") else tuple(parts)
+    elif is_dataclass(node):
+        node = type(tree)(*[filled(getattr(node, each.name), terms) for each in fields(node)])
+    return node  # type: ignore[no-any-return]  # it is of the type that went in

@@ -1,25 +1,27 @@
 """Terms from single words, under the BASE and the PREFIXes that a filter declares.
 
-What an IRI is, and what a relative one means against a base, is as RFC 3986 has it (section 5).
+What an IRI is, and what a relative one means against a base, is as RFC 3986 has it, and as the readers of
+events see it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, RdfFormat, parse
 
+from headgate.core.text.cutting import BoundedCache, RefusedFilterError
 from headgate.rdf.language.model import RDF, RDFS, TYPE, XSD, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headgate.rdf.language.model import Term
 
 
-_PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _RELATIVE = re.compile(r"[^:/?#]*(?:[/?#]|\Z)")
-_LEADING = re.compile(r"\A(?:\.\.?(?:/|\Z))+")
-_SEGMENT = re.compile(r"/[^/]*|[^/]+")
+_UNWRITTEN = re.compile(r'[\x00-\x20<>"{}|^`\\]')
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -53,58 +55,26 @@ def is_relative(text: str) -> bool:
 def resolve(base: str, reference: str) -> str:
     """Resolve a relative reference against an absolute base; an absolute one stays as it is, dots and all.
 
-    So it is with the readers of events, and a filter has to find what they read.
+    So it is with the readers of events, and a filter has to find what they read: one of them is asked. What
+    it cannot read stays as it is.
 
     >>> resolve("http://example.org/a/b?q#f", "../c"), resolve("http://example.org/a/b?q#f", "#x")
     ('http://example.org/c', 'http://example.org/a/b?q#x')
     """
     if is_absolute(reference):
         return reference
-    _, authority, path, query, fragment = _split(reference)
-    base_scheme, base_authority, base_path, base_query, _ = _split(base)
-    if authority is not None:
-        return _join(base_scheme, authority, _without_dots(path), query, fragment)
-    if not path:
-        return _join(base_scheme, base_authority, base_path, query or base_query, fragment)
-    if not path.startswith("/"):
-        above = base_path[: base_path.rfind("/") + 1]
-        path = (above or ("/" if base_authority is not None else "")) + path
-    return _join(base_scheme, base_authority, _without_dots(path), query, fragment)
-
-
-def _split(text: str) -> tuple[str | None, str | None, str, str, str]:
-    found = _PARTS.fullmatch(text)
-    assert found is not None, "every text has these parts"
-    scheme, authority, path, query, fragment = found.groups()
-    return scheme, authority, path, query or "", fragment or ""
-
-
-def _join(scheme: str | None, authority: str | None, path: str, query: str, fragment: str) -> str:
-    before = f"{scheme}:" if authority is None else f"{scheme}://{authority}"
-    return f"{before}{path}{query}{fragment}"
-
-
-def _without_dots(path: str) -> str:
-    """Take out the segments . and .. as section 5.2.4 says."""
-    if "." not in path:
-        return path
-    path = _LEADING.sub("", path)
-    segments = _SEGMENT.findall(path)
-    kept: list[str] = []
-    for segment in segments:
-        if segment == "/..":
-            del kept[-1:]
-        elif segment != "/.":
-            kept.append(segment)
-    if segments and segments[-1] in ("/.", "/.."):
-        kept.append("/")
-    return "".join(kept)
+    written = _UNWRITTEN.sub(lambda found: f"\\U{ord(found[0]):08X}", reference)
+    text = f"<{written}> <urn:p> <urn:o> .".encode(errors="replace")
+    try:
+        (triple,) = parse(text, RdfFormat.TURTLE, base_iri=base, lenient=True)
+    except (SyntaxError, ValueError):
+        return reference
+    return str(getattr(triple.subject, "value", reference))
 
 
 DECLARED = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD}
 """The prefixes that every filter has unless it says otherwise."""
 
-_MAX_TERMS = 8_192
 _BOOLEAN, _INTEGER, _DECIMAL, _DOUBLE = (
     f"{XSD}{name}" for name in ("boolean", "integer", "decimal", "double")
 )
@@ -117,7 +87,7 @@ class UnreadableTermError(ValueError):
     """A word that stands for no term."""
 
 
-class Names(dict[str, "Term"]):
+class Names(BoundedCache["Term"]):
     """The terms of words, remembered; a word that is none raises `UnreadableTermError`.
 
     >>> names = Names()
@@ -127,7 +97,7 @@ class Names(dict[str, "Term"]):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(self._term)
         self.base: str | None = None
         self.prefixes = dict(DECLARED)
 
@@ -138,15 +108,6 @@ class Names(dict[str, "Term"]):
             self.base = value
         else:
             self.prefixes[prefix[:-1]] = value
-
-    def __missing__(self, word: str) -> Term:
-        """Find out what a word means."""
-        term = self._term(word)
-        if len(word) <= 128:
-            if len(self) >= _MAX_TERMS:
-                self.clear()
-            self[word] = term
-        return term
 
     def _term(self, word: str) -> Term:
         first = word[0]
@@ -229,14 +190,14 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(_meant, text) if "\\" in text else text
 
 
-def _meant(found: re.Match[str]) -> str:
-    if found[3] is not None:
-        if found[3] not in _MEANT:
-            raise UnreadableTermError(f"the escape {found[0]} is not known: a backslash is written \\\\")
-        return _MEANT[found[3]]
-    code = int(found[1] or found[2], 16)
+def _meant(match_: re.Match[str]) -> str:
+    if match_[3] is not None:
+        if match_[3] not in _MEANT:
+            raise UnreadableTermError(f"the escape {match_[0]} is not known: a backslash is written \\\\")
+        return _MEANT[match_[3]]
+    code = int(match_[1] or match_[2], 16)
     if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-        raise UnreadableTermError(f"{found[0]} is not a character")
+        raise UnreadableTermError(f"{match_[0]} is not a character")
     return chr(code)
 
 
@@ -245,3 +206,93 @@ def _checked(value: str, word: str) -> str:
         shown = word if word == f"<{value}>" else f"{word}, which is <{value}>,"
         raise UnreadableTermError(f"{shown} is not a valid IRI")
     return value
+
+
+class Join(NamedTuple):
+    """A literal of several words: its slot, the string's, the word of its language or the type's slot."""
+
+    slot: Term
+    text: Term
+    language: int
+    datatype: Term
+
+
+class Slots(NamedTuple):
+    """Which words are which terms."""
+
+    declarations: tuple[tuple[int, int], ...]
+    """Words of a prefix, -1 for BASE, and of its IRI."""
+    prologue: int
+    """How many words the declarations are."""
+    names: tuple[Term, ...]
+    """The slots of words that are terms by themselves."""
+    places: tuple[int, ...]
+    """Their words."""
+    joins: tuple[Join, ...]
+    blanks: tuple[Term, ...]
+    """Blank nodes that have no name yet."""
+    constants: tuple[Term, ...]
+    """Terms that stand in the tree by themselves."""
+
+
+_MAX_PROLOGUES = 32
+_prologues: dict[tuple[str, ...], Names] = {}
+
+
+def terms_of(slots: Slots, words: Sequence[str]) -> dict[Term, Term]:
+    """Find the terms of a filter by slot; raises `RefusedFilterError`."""
+    key = tuple(words[: slots.prologue])
+    names = _prologues.get(key)
+    if names is None:
+        names = _declared(slots, words)
+        if len(_prologues) >= _MAX_PROLOGUES:
+            _prologues.clear()
+        _prologues[key] = names
+    try:
+        terms = dict(
+            zip(slots.names, map(names.__getitem__, map(words.__getitem__, slots.places)), strict=True)
+        )
+    except UnreadableTermError:
+        raise _first(names, slots, words) from None
+    for slot, text, language, datatype in slots.joins:
+        try:
+            terms[slot] = (
+                typed(terms[text], terms[datatype]) if datatype else tagged(terms[text], words[language])
+            )
+        except UnreadableTermError as error:
+            raise RefusedFilterError(str(error), place_of(text)) from None
+    if slots.constants:
+        terms.update((term, term) for term in slots.constants)
+    if slots.blanks:
+        used, number = set(terms.values()), 0
+        for slot in slots.blanks:
+            while f"?:b{number}" in used:
+                number += 1
+            terms[slot] = f"?:b{number}"
+            number += 1
+    return terms
+
+
+def _first(names: Names, slots: Slots, words: Sequence[str]) -> RefusedFilterError:
+    """Find the first word that stands for no term."""
+    for index in slots.places:
+        try:
+            names[words[index]]
+        except UnreadableTermError as error:
+            return RefusedFilterError(str(error), index)
+    raise AssertionError("one of the words was unreadable just now")
+
+
+def place_of(slot: Term) -> int:
+    """Return the word of a slot."""
+    return int(slot.strip('?:<"@^'))
+
+
+def _declared(slots: Slots, words: Sequence[str]) -> Names:
+    names = Names()
+    for prefix, iri in slots.declarations:
+        try:
+            names.declare(words[prefix] if prefix >= 0 else None, words[iri])
+        except UnreadableTermError as error:
+            raise RefusedFilterError(str(error), iri) from None
+    return names

@@ -1,301 +1,204 @@
-"""Filter text, SPARQL or 5-tuples, to the model: words, and the template of their shape, filled in.
+"""Filter text, SPARQL or 5-tuples, to a pattern or a tree: words, and the shape of them, filled in.
 
-lark is asked of a shape that was not seen before only.
+The grammar is asked of a shape that was not seen before only.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.subscription import SPARQL, TUPLES
-from headgate.errors import FilterError, SubscriptionError
-from headgate.rdf.language import grammar, words
-from headgate.rdf.language.grammar import MisplacedWordError, tree_of
-from headgate.rdf.language.model import (
-    BELOW,
-    BELOW_PROPERTY,
-    ISA,
-    PLAIN,
-    SUBCLASS,
-    SUBPROPERTY,
-    TYPE,
-    Edge,
-    Pattern,
-    parts,
+from headgate.core.subscription import SPARQL, TUPLES, check_dialect
+from headgate.core.text.cutting import RefusedFilterError
+from headgate.errors import FilterError
+from headgate.rdf.language.grammar import Parser
+from headgate.rdf.language.model import BELOW, ISA, TYPE, XSD, Compare, Pattern, filled, parts
+from headgate.rdf.language.names import terms_of
+from headgate.rdf.language.refusal import MAX_VARIABLES, check_edges, check_shape, check_text, too_many
+from headgate.rdf.language.rewrite import substitute
+from headgate.rdf.language.templates import Step, made, pattern_of, template_of
+from headgate.rdf.language.triples import Reader
+from headgate.rdf.language.words import (
+    BARE,
+    BLANK,
+    END,
+    KEYWORDS,
+    LITERALS,
+    TRUTH,
+    VARIABLE,
+    A,
+    cut,
+    kinds_of,
+    places,
 )
-from headgate.rdf.language.names import Names, UnreadableTermError, tagged, typed
-from headgate.rdf.language.refusal import (
-    BAD_FLAGS,
-    BAD_PATH,
-    BAD_REGEX,
-    MAX_VARIABLES,
-    RefusedFilterError,
-    UnsupportedFilterError,
-    check_shape,
-    check_text,
-    misplaced,
-)
-from headgate.rdf.language.searches import search_of
-from headgate.rdf.language.shapes import CHAIN, FRESH, REPEATED, SIGNS, VALUES, Builder, Step, compared
-from headgate.rdf.language.words import cut, kinds_of, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from headgate.rdf.language.grammar import Node
-    from headgate.rdf.language.model import Expression, Term
-    from headgate.rdf.language.shapes import Template
+    from headgate.rdf.language.grammar import Shape
+    from headgate.rdf.language.model import Expression, Select, Term
+    from headgate.rdf.language.templates import Template
     from headgate.rdf.language.words import Kinds
 
 
-_REPEATED = {SUBCLASS: BELOW, SUBPROPERTY: BELOW_PROPERTY}
-_MAX_PROLOGUES = 32
-_prologues: dict[tuple[str, ...], Names] = {}
+_SIGNS = ("=", "!=", "<", "<=", ">", ">=")
+_NAMES = {kind for kind in KEYWORDS.values() if kind not in ("PREFIX", "BASE", TRUTH)}
 
 
-def pattern_of(template: Template, words: Sequence[str]) -> Pattern:
-    """Fill in the template of a filter; raises `RefusedFilterError` for what the words' values forbid."""
-    terms = terms_of(template, words)
-    edges = tuple(
-        [
-            Edge(terms[step[0]], terms[step[1]], terms[step[2]])
-            if step[3] == PLAIN
-            else _on_path(step, terms, template)
-            for step in template.steps
-        ]
-    )
-    bound = {terms[slot] for slot in template.binding}
-    for slot, number, reason in template.needing:
-        if terms[slot] not in bound:
-            raise RefusedFilterError(reason.format(_written(terms[slot])), number)
-    if len(bound) > MAX_VARIABLES:
-        raise RefusedFilterError(
-            f"the filter has {len(bound)} variables and at most {MAX_VARIABLES} are taken", 0
-        )
-    for constraint, node in template.paired:
-        if terms[constraint] != terms[node]:
-            raise RefusedFilterError(
-                f"this constrains {terms[constraint]} and stands with {_written(terms[node])}",
-                template.places[constraint],
-            )
-    for slot in template.languages:
-        _check_language(terms[slot], template.places[slot])
-    for pattern, flags in template.regexes:
-        _check_regex(terms, pattern, flags, template)
-    filters = tuple([make(terms) for make in template.filters])
-    if template.selected == ():
-        return Pattern(edges, filters)
-    return Pattern(edges, filters, template.form, _selected(template, terms, edges), template.distinct)
+class TupleParser(Reader):
+    """Takes tuples."""
 
+    bare_names = True
 
-def terms_of(template: Template, words: Sequence[str]) -> list[Term]:
-    """List the terms of a text, by slot."""
-    key = tuple(words[: template.prologue])
-    names = _prologues.get(key)
-    if names is None:
-        names = _declared(template, words)
-        if len(_prologues) >= _MAX_PROLOGUES:
-            _prologues.clear()
-        _prologues[key] = names
-    try:
-        terms = [names[words[place]] for place in template.places]
-    except UnreadableTermError:
-        raise _first(names, template, words) from None
-    for text, language, datatype in template.joins:
-        try:
-            joined = (
-                tagged(terms[text], words[language]) if datatype < 0 else typed(terms[text], terms[datatype])
-            )
-        except UnreadableTermError as error:
-            raise RefusedFilterError(str(error), template.places[text]) from None
-        terms.append(joined)
-    if template.extra:
-        _add_extra(template, terms)
-    return terms
+    def __init__(self, words: Sequence[str], kinds: Kinds) -> None:
+        # SPARQL's keywords are names here but for PREFIX and BASE.
+        super().__init__(words, tuple([BARE if kind in _NAMES else kind for kind in kinds]))
+        self._steps: list[Step] = []
+        self._filters: list[Expression] = []
+        self._paired: list[tuple[Term, Term]] = []
 
+    def whole(self) -> Template:
+        """Take all tuples."""
+        self.declare()
+        self.one()
+        while not self.sees(END):
+            self.one()
+        return made(self.slots(), self._steps, (), self._filters, self._paired)
 
-def _declared(template: Template, words: Sequence[str]) -> Names:
-    names = Names()
-    for prefix, iri in template.declarations:
-        try:
-            names.declare(words[prefix] if prefix >= 0 else None, words[iri])
-        except UnreadableTermError as error:
-            raise RefusedFilterError(str(error), iri) from None
-    return names
+    def one(self) -> None:
+        """Take one tuple: its edge, then the constraints of its ends."""
+        self.want("(")
+        subject = self.item()
+        if subject.startswith('"'):
+            raise RefusedFilterError("a literal cannot be the subject of a tuple", self.at - 1)
+        self.want(",")
+        if self.kind() in (*LITERALS, BLANK):
+            raise RefusedFilterError("a property is a name or a variable", self.at)
+        verb = self.item()
+        self.want(",")
+        end = self.item()
+        self.add(Step(subject, verb, end))
+        for node in (subject, end):
+            if not self.took(","):
+                break
+            self.constraints(node)
+        self.want(")")
 
+    def item(self) -> Term:
+        """Take a subject, a property, an object or what a constraint compares with."""
+        if self.sees(VARIABLE, BLANK, BARE, A):
+            return self.term()
+        return self.literal_or_iri()
 
-def _first(names: Names, template: Template, words: Sequence[str]) -> RefusedFilterError:
-    """Find the first word that stands for no term."""
-    for place in template.places:
-        try:
-            names[words[place]]
-        except UnreadableTermError as error:
-            return RefusedFilterError(str(error), place)
-    raise AssertionError("one of the words was unreadable just now")
+    def add(self, step: Step) -> None:
+        """Add an edge."""
+        self._steps.append(step)
+        check_edges(len(self._steps), self.at - 1)
 
+    def constraints(self, node: Term) -> None:
+        """Take the constraints of a node."""
+        self.want("{")
+        if self.took("}"):
+            return
+        while True:
+            self.constraint(node)
+            if not self.took(","):
+                break
+        self.want("}")
 
-def _add_extra(template: Template, terms: list[Term]) -> None:
-    """Append the terms that no word writes; blank nodes get the first names that the text does not use."""
-    used = set(terms)
-    number = 0
-    for term in template.extra:
-        if term != FRESH:
-            terms.append(term)
-            continue
-        while f"?:b{number}" in used:
-            number += 1
-        terms.append(f"?:b{number}")
-        number += 1
-
-
-def _on_path(step: Step, terms: Sequence[Term], template: Template) -> Edge:
-    subject, last, end, path, first = step
-    if path == CHAIN:
-        if terms[first] != TYPE or terms[last] != SUBCLASS:
-            raise UnsupportedFilterError(BAD_PATH, template.places[first])
-        path = ISA
-    elif path == REPEATED:
-        if terms[last] not in _REPEATED:
-            raise UnsupportedFilterError(BAD_PATH, template.places[last])
-        path = _REPEATED[terms[last]]
-    return Edge(terms[subject], path, terms[end], path)
-
-
-def _check_language(text: Term, number: int) -> None:
-    """Refuse a language in capitals: terms have theirs in lower case, so it would never be found."""
-    language = parts(text).lexical
-    if language != language.lower():
-        raise RefusedFilterError(f'languages are compared in lower case: write "{language.lower()}"', number)
-
-
-def _check_regex(terms: Sequence[Term], pattern: int, flags: int, template: Template) -> None:
-    """Refuse a regular expression that is not known, and flags that are not."""
-    written = parts(terms[flags]).lexical if flags >= 0 else ""
-    if written not in {"", "i"}:
-        raise UnsupportedFilterError(BAD_FLAGS, template.places[flags])
-    if search_of(parts(terms[pattern]).lexical, written) is None:
-        raise UnsupportedFilterError(BAD_REGEX, template.places[pattern])
-
-
-def _selected(template: Template, terms: Sequence[Term], edges: tuple[Edge, ...]) -> tuple[Term, ...]:
-    if template.selected is None:
-        return tuple(each for each in Pattern(edges).variables if not each.startswith("?:"))
-    found = [terms[slot] for slot in template.selected]
-    for place, term in enumerate(found):
-        if term in found[:place]:
-            raise RefusedFilterError(f"SELECT names {term} twice", template.places[template.selected[place]])
-    return tuple(found)
-
-
-def _written(variable: Term) -> str:
-    """Write a variable as the filter does."""
-    return f"_{variable[1:]}" if variable.startswith("?:") else variable
-
-
-_VARIABLES = (words.VARIABLE, words.BLANK)
-_KEPT = {"_PREFIX", "_BASE"}
-_BARE = {kind for kind in words.KEYWORDS.values() if kind not in (*_KEPT, words.TRUTH)}
-
-
-def bare_names(kinds: Kinds) -> Kinds:
-    """Make names of SPARQL's keywords, which this notation lacks but for PREFIX and BASE."""
-    return tuple([words.BARE if kind in _BARE else kind for kind in kinds])
-
-
-class TupleBuilder(Builder):
-    """Walks the tree of a shape of tuples."""
-
-    def tuples(self, tree: Node) -> Template:
-        """Walk tuples."""
-        prologue, *found = tree.parts
-        self.declare(prologue)
-        for each in found:
-            self.one(each)
-        return self.template()
-
-    def one(self, tree: Node) -> None:
-        """Walk one tuple: its edge, then the constraints of its ends."""
-        subject, verb, end, *sets = tree.parts
-        if subject.name in VALUES:
-            raise RefusedFilterError("a literal cannot be the subject of a tuple", subject.number)
-        if verb.name in (*VALUES, words.BLANK):
-            raise RefusedFilterError("a property is a name or a variable", verb.number)
-        slots = [self.node(subject), self.node(end)]
-        self.add(Step(slots[0], self.node(verb), slots[1]), subject)
-        for slot, constraints in zip(slots, sets, strict=False):
-            for each in constraints.parts:
-                self.constraint(slot, *each.parts)
-
-    def constraint(self, node: int, variable: Node, sign: Node, value: Node) -> None:
-        """Walk one constraint of a node."""
-        slot = self.node(variable)
-        self.paired.append((slot, node))
-        if value.name in _VARIABLES:
-            raise RefusedFilterError("a constraint compares with a class or a literal", value.number)
-        of = self.node(value)
-        if value.name in VALUES:
-            self.filters.append(compared(SIGNS[sign.name], itemgetter(slot), itemgetter(of)))
-        elif sign.name == "LE":
-            self.add(Step(slot, of, of, ISA), variable)
-        elif sign.name == "EQ":
-            self.add(Step(slot, self.more(TYPE), of), variable)
-        elif sign.name == "GE":
-            self.add(Step(of, of, slot, BELOW), variable)
+    def constraint(self, node: Term) -> None:
+        """Take one constraint of a node."""
+        variable = self.variable()
+        self._paired.append((variable, node))
+        index = self.at
+        sign = self.want(*_SIGNS)
+        if self.kind() in (VARIABLE, BLANK):
+            raise RefusedFilterError("a constraint compares with a class or a literal", self.at)
+        of = self.item()
+        if of.startswith('"'):
+            self._filters.append(Compare(sign, variable, of))
+        elif sign == "<=":
+            self.add(Step(variable, of, of, ISA))
+        elif sign == "=":
+            self.add(Step(variable, self.constant(TYPE), of))
+        elif sign == ">=":
+            self.add(Step(of, of, variable, BELOW))
         else:
-            raise RefusedFilterError(
-                f"{SIGNS[sign.name]} compares with a literal: a class takes <=, = or >=", sign.number
-            )
+            raise RefusedFilterError(f"{sign} compares with a literal: a class takes <=, = or >=", index)
 
 
+_TYPES = """boolean double float decimal integer dateTime string date time duration dayTimeDuration
+    yearMonthDuration gYear gYearMonth gMonth gMonthDay gDay"""
+_CASTS = frozenset(f"<{XSD}{name}>" for name in _TYPES.split())
 _MAX_WORDS = 262_144
-"""Of all shapes that are remembered; a template takes some hundred bytes for each word."""
+"""Of all shapes that are remembered; one takes some hundred bytes for each word."""
 
 
-class _Shapes(dict["Kinds", "Template"]):
-    """The templates of shapes seen; when there are too many it starts anew."""
+class Parsed(NamedTuple):
+    """A query that is more than a pattern: its tree, its words and those that declare names."""
+
+    query: Select
+    words: tuple[str, ...]
+    """With IRIs written out."""
+    kinds: Kinds
+    blanks: Mapping[int, Term]
+    """The blank nodes that words name."""
+    prologue: int
+
+
+class _Known(NamedTuple):
+    """A shape: of tuples a template alone, of a query its tree and a template if it is a pattern."""
+
+    template: Template | None
+    shape: Shape | None = None
+
+
+class _Shapes(dict["Kinds", _Known]):
+    """Shapes seen; when there are too many it starts anew."""
 
     words = 0
 
-    def __setitem__(self, kinds: Kinds, template: Template) -> None:
+    def __setitem__(self, kinds: Kinds, known: _Known) -> None:
         self.words += len(kinds)
         if self.words > _MAX_WORDS:
             self.clear()
             self.words = len(kinds)
-        super().__setitem__(kinds, template)
+        super().__setitem__(kinds, known)
 
 
-_shapes = {grammar.QUERY: _Shapes(), grammar.TUPLES: _Shapes(), grammar.EXPRESSION: _Shapes()}
+_shapes = {SPARQL: _Shapes(), TUPLES: _Shapes()}
 
 
 def parse_filter(text: str, dialect: str = SPARQL) -> Pattern:
-    """Parse a filter; refuse what the language lacks, with position and reason.
+    """Parse a filter that is a pattern; refuse what the language lacks, with position and reason.
 
     >>> parse_filter("ASK { ?x <http://example.org/year> ?y FILTER(?y > 2000) }").variables
     ('?x', '?y')
-    >>> parse_filter("ASK { ?x a ?y OPTIONAL { ?x ?p ?z } }")
+    >>> parse_filter("ASK { ?x a }")
     Traceback (most recent call last):
     ...
-    headgate.errors.FilterError: OPTIONAL is not supported: a filter says what must be there, at character 15: ASK { ?x a ?y ⟪OPTIONAL { ?x ?p ?z …
+    headgate.errors.FilterError: '}' cannot stand here: expected a variable, an IRI, a literal or a blank node, at character 12: ASK { ?x a ⟪}
     """  # noqa: E501 -- the message is one line
-    try:
-        return parse_pattern(text, dialect)
-    except RefusedFilterError as refused:
-        raise _at(text, refused) from None
+    pattern = parse_text(text, dialect)
+    if not isinstance(pattern, Pattern):
+        raise FilterError("a pattern of triples and conditions is wanted, and this says more", text, None)
+    return pattern
 
 
-def parse_pattern(text: str, dialect: str = SPARQL) -> Pattern:
-    """Parse a filter; raises `RefusedFilterError`, and `UnsupportedFilterError` for what is no pattern."""
-    if dialect not in (SPARQL, TUPLES):
-        raise SubscriptionError(
-            f"dialect {dialect!r} is for records: filters of RDF events are {SPARQL!r} or {TUPLES!r}",
-            names_it=False,
-        )
+def parse_text(text: str, dialect: str = SPARQL) -> Pattern | Parsed:
+    """Parse a filter: a pattern if it is one."""
+    check_dialect(dialect, (SPARQL, TUPLES), "RDF events")
     check_text(text)
     words = cut(text)
-    if dialect == SPARQL:
-        return pattern_of(_template(words, kinds_of(words), grammar.QUERY), words)
-    return pattern_of(_template(words, bare_names(kinds_of(words)), grammar.TUPLES), words)
+    kinds = kinds_of(words)
+    try:
+        template, shape = _shapes[dialect].get(kinds) or _known(words, kinds, dialect)
+        pattern = None if template is None else pattern_of(template, words)
+        if pattern is not None:
+            return pattern
+        assert shape is not None, "tuples are patterns"
+        return _parsed(shape, words, kinds)
+    except RefusedFilterError as refused:
+        raise _at(text, refused) from None
 
 
 def parse_expression(text: str) -> Expression:
@@ -306,41 +209,57 @@ def parse_expression(text: str) -> Expression:
     """
     check_text(text)
     words = cut(text)
+    kinds = kinds_of(words)
     try:
-        template = _template(words, kinds_of(words), grammar.EXPRESSION)
-        return template.filters[0](terms_of(template, words))
+        check_shape(kinds)
+        parser = Parser(words, kinds)
+        return substitute(parser.alone(), terms_of(parser.slots(), words))
     except RefusedFilterError as refused:
         raise _at(text, refused) from None
 
 
-def expression_of(words: list[str]) -> Expression:
-    """Read the words of an expression; raises `RefusedFilterError` for what patterns do not know."""
-    template = _template(words, kinds_of(words), grammar.EXPRESSION)
-    terms = terms_of(template, words)
-    for pattern, flags in template.regexes:
-        _check_regex(terms, pattern, flags, template)
-    return template.filters[0](terms)
+def _known(words: Sequence[str], kinds: Kinds, dialect: str) -> _Known:
+    """Parse a shape, and remember it."""
+    check_shape(kinds)
+    if dialect == TUPLES:
+        known = _Known(TupleParser(words, kinds).whole())
+    else:
+        shape = Parser(words, kinds).whole()
+        known = _Known(template_of(shape, len(words)), shape)
+    _shapes[dialect][kinds] = known
+    return known
 
 
-def _template(words: Sequence[str], kinds: Kinds, start: str) -> Template:
-    """Find the template of a shape, or make it."""
-    known = _shapes[start]
-    template = known.get(kinds)
-    if template is None:
-        check_shape(kinds)
-        try:
-            tree = tree_of(kinds, start)
-        except MisplacedWordError as error:
-            reason = misplaced(words, kinds, error.number, error.expected, tuples=start == grammar.TUPLES)
-            raise UnsupportedFilterError(reason, error.number) from None
-        if start == grammar.QUERY:
-            template = Builder(kinds).query(tree)
-        elif start == grammar.TUPLES:
-            template = TupleBuilder(kinds).tuples(tree)
-        else:
-            template = Builder(kinds).alone(tree)
-        known[kinds] = template
-    return template
+def _parsed(shape: Shape, words: Sequence[str], kinds: Kinds) -> Parsed:
+    """Fill in the tree of a query, and look at what its terms decide."""
+    terms = terms_of(shape.slots, words)
+    for slot, index in shape.casts:
+        if terms[slot] not in _CASTS:
+            raise RefusedFilterError(
+                f"{terms[slot]} is not a function: of IRIs, xsd:integer and such are", index
+            )
+    for slot, index in shape.amounts:
+        if not parts(terms[slot]).lexical.isdigit():
+            raise RefusedFilterError(f"{words[index]} cannot stand here: expected a whole number", index)
+    for slot, others, index in shape.given:
+        if terms[slot] in {terms[each] for each in others}:
+            raise RefusedFilterError(
+                f"BIND gives {terms[slot]} a value, and it has one already: take another name", index
+            )
+    bound = {terms[slot] for slot in shape.bound}
+    for slot, index, why in shape.used:
+        if terms[slot] not in bound:
+            raise RefusedFilterError(f"{why.format(terms[slot])}, which nothing in the query binds", index)
+    if len(bound) > MAX_VARIABLES:
+        raise too_many(len(bound))
+    written = list(words)
+    blanks = {}
+    for slot, index in zip(shape.slots.names, shape.slots.places, strict=True):
+        if slot.startswith("<") and words[index] != "a":
+            written[index] = terms[slot]
+        elif slot.startswith("?:"):
+            blanks[index] = terms[slot]
+    return Parsed(filled(shape.query, terms), tuple(written), kinds, blanks, shape.slots.prologue)
 
 
 def _at(text: str, refused: RefusedFilterError) -> FilterError:

@@ -8,28 +8,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from headgate.rdf.language.model import (
-    BELOW,
-    BELOW_PROPERTY,
-    ISA,
-    PLAIN,
-    SELECT,
-    SUBCLASS,
-    SUBPROPERTY,
-    TYPE,
-    XSD,
-    And,
-    Call,
-    Compare,
-    Member,
-    Not,
-    Or,
-)
+from headgate.rdf.language import model
 
 if TYPE_CHECKING:
     from headgate.rdf.language.model import Edge, Expression, Pattern, Term
 
-_PATHS = {ISA: f"a/{SUBCLASS}*", BELOW: f"{SUBCLASS}*", BELOW_PROPERTY: f"{SUBPROPERTY}*"}
+_PATHS = {
+    model.ISA: f"a/{model.SUBCLASS}*",
+    model.BELOW: f"{model.SUBCLASS}*",
+    model.BELOW_PROPERTY: f"{model.SUBPROPERTY}*",
+}
 _FUNCTIONS = {
     "ISIRI": "isIRI",
     "ISLITERAL": "isLiteral",
@@ -41,7 +29,7 @@ _FUNCTIONS = {
 _WORD = re.compile(
     r'"(?:([+-]?[0-9]+)"\^\^<XSDinteger>|([+-]?[0-9]*\.[0-9]+)"\^\^<XSDdecimal>'
     r"|([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+)\"\^\^<XSDdouble>"
-    r'|(true|false)"\^\^<XSDboolean>)'.replace("XSD", re.escape(XSD))
+    r'|(true|false)"\^\^<XSDboolean>)'.replace("XSD", re.escape(model.XSD))
 )
 
 
@@ -66,32 +54,39 @@ def print_edge(edge: Edge) -> str:
     >>> print_edge(Edge("?x", "<http://example.org/year>", '"2001"'))
     '?x <http://example.org/year> "2001"'
     """
-    verb = _PATHS[edge.path] if edge.path != PLAIN else "a" if edge.property == TYPE else edge.property
+    verb = (
+        _PATHS[edge.path]
+        if edge.path != model.PLAIN
+        else "a"
+        if edge.property == model.TYPE
+        else edge.property
+    )
     return f"{print_term(edge.subject)} {verb} {print_term(edge.object)}"
 
 
 def print_expression(expression: Expression) -> str:
     """Write an expression; one joined by && or || within another stands in parentheses.
 
+    >>> from headgate.rdf.language.model import Call, Compare, Not, Or
     >>> print_expression(Or((Compare(">", "?x", "?y"), Not(Call("ISIRI", ("?x",))))))
     '?x > ?y || !isIRI(?x)'
     """
     match expression:
         case str():
             return print_term(expression)
-        case Compare(sign, left, right):
+        case model.Compare(sign, left, right):
             return f"{_operand(left)} {sign} {_operand(right)}"
-        case Member(item, options):
+        case model.Member(item, options):
             return f"{_operand(item)} IN ({_listed(options)})"
-        case Not(Member(item, options)):
+        case model.Not(model.Member(item, options)):
             return f"{_operand(item)} NOT IN ({_listed(options)})"
-        case Not(part):
+        case model.Not(part):
             return f"!{_operand(part)}"
-        case Call(name, arguments):
+        case model.Call(name, arguments):
             return f"{_FUNCTIONS.get(name, name)}({_listed(arguments)})"
-        case And(parts):
+        case model.And(parts):
             return " && ".join(map(_joined, parts))
-        case Or(parts):
+        case model.Or(parts):
             return " || ".join(map(_joined, parts))
 
 
@@ -103,12 +98,12 @@ def print_term(term: Term) -> str:
     """
     if term.startswith("?:"):
         return f"_{term[1:]}"
-    found = _WORD.fullmatch(term) if term.startswith('"') else None
-    return str(found[found.lastindex or 0]) if found else term
+    match_ = _WORD.fullmatch(term) if term.startswith('"') else None
+    return str(match_[match_.lastindex or 0]) if match_ else term
 
 
 def _head(pattern: Pattern) -> str:
-    if pattern.form != SELECT:
+    if pattern.form != model.SELECT:
         return pattern.form
     named = tuple(each for each in pattern.variables if not each.startswith("?:"))
     chosen = "*" if pattern.selected == named else " ".join(pattern.selected)
@@ -117,12 +112,12 @@ def _head(pattern: Pattern) -> str:
 
 def _operand(expression: Expression) -> str:
     text = print_expression(expression)
-    return text if isinstance(expression, str | Call) else f"({text})"
+    return text if isinstance(expression, str | model.Call) else f"({text})"
 
 
 def _joined(expression: Expression) -> str:
     text = print_expression(expression)
-    return f"({text})" if isinstance(expression, And | Or) else text
+    return f"({text})" if isinstance(expression, model.And | model.Or) else text
 
 
 def _listed(expressions: tuple[Expression, ...]) -> str:

@@ -7,12 +7,12 @@ numbers of a pattern's variables fit into a byte.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from headgate.core.text.cutting import RefusedFilterError
 from headgate.errors import FilterError
 from headgate.rdf.language import words
-from headgate.rdf.language.words import FUNCTIONS, KEYWORDS, SIGNS
+from headgate.rdf.language.words import ARGUMENTS, CHANGING, CLAUSES, SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,220 +20,115 @@ if TYPE_CHECKING:
     from headgate.rdf.language.words import Kinds
 
 
-class RefusedFilterError(Exception):
-    """A filter that is refused: why, and the number of the word at fault."""
-
-    def __init__(self, reason: str, number: int) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.number = number
-
-
-class WrongWordError(RefusedFilterError):
-    """A word of a whole query that cannot stand where it does."""
-
-
-class UnsupportedFilterError(RefusedFilterError):
-    """A filter that is no pattern, but may be a whole query."""
-
-
-BAD_PATH = (
-    "this path is not supported: those known are a/rdfs:subClassOf*, rdfs:subClassOf* and rdfs:subPropertyOf*"
-)
-_ABSENT = "a filter cannot ask for what is absent"
-_FORM = "a filter is ASK { … } or SELECT … { … }"
-_MODIFIER = "the answers of a filter are a set, neither ordered nor grouped"
-_UPDATE = "a filter asks and changes nothing"
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
 _UNSUPPORTED = {
-    "OPTIONAL": "a filter says what must be there",
-    "UNION": "subscribe to each alternative, or join conditions by || in a FILTER",
-    "MINUS": _ABSENT,
-    "EXISTS": _ABSENT,
-    "GRAPH": "an event is one graph",
-    "FROM": "an event is one graph",
-    "NAMED": "an event is one graph",
+    **dict.fromkeys(("GRAPH", "FROM", "NAMED"), "an event is one graph"),
     "SERVICE": "a filter looks at the event only",
-    "BIND": "name things by triples",
-    "VALUES": "write FILTER(?x IN (…))",
-    "UNDEF": "write FILTER(?x IN (…))",
-    "AS": "SELECT takes variables or *",
-    "CONSTRUCT": _FORM,
-    "DESCRIBE": _FORM,
-    **dict.fromkeys(("ORDER", "BY", "ASC", "DESC", "LIMIT", "OFFSET", "GROUP", "HAVING"), _MODIFIER),
-    "REDUCED": "write DISTINCT or nothing",
-    **dict.fromkeys(
-        ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH"), _UPDATE
-    ),
+    "DESCRIBE": "a filter is ASK { … }, SELECT … { … } or CONSTRUCT { … } { … }",
+    **dict.fromkeys(_UPDATES, "a filter asks and changes nothing"),
 }
-_OTHER_FUNCTIONS = frozenset(
-    re.findall(
-        r"\w+",
-        """LANGMATCHES BOUND IRI URI BNODE RAND ABS CEIL FLOOR ROUND CONCAT STRLEN UCASE ENCODE_FOR_URI
-        STRBEFORE STRAFTER YEAR MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ NOW UUID STRUUID MD5 SHA1 SHA256
-        SHA384 SHA512 COALESCE IF STRLANG STRDT SAMETERM ISBLANK ISNUMERIC SUBSTR REPLACE COUNT SUM MIN MAX
-        AVG SAMPLE GROUP_CONCAT SEPARATOR""",
-    )
-)
-_FUNCTION_LIST = "isIRI, isLiteral, lang, datatype, str, LCASE, STRSTARTS, STRENDS, CONTAINS, REGEX"
-BAD_REGEX = (
-    "this regular expression is not supported: write a text, with ^ before it or $ behind it if need be, or "
-    r"a word as \\bword\\b"
-)
-BAD_FLAGS = 'of the flags of REGEX only "i" is supported, for letters in any case'
 _SPELLING = {
     "AND": "and is written &&",
     "OR": "or is written ||",
     "NOT": "not is written !",
     "&": "and is written &&",
     "|": "or is written ||",
-    "=": "equality is written with one =",
     "<>": "unequal is written !=",
-    "+": "arithmetic is not supported",
-    "-": "arithmetic is not supported",
-    "*": "arithmetic is not supported",
-    "/": "arithmetic is not supported",
 }
-_VALUES = (words.STRING, words.NUMBER, words.TRUTH)
-_IRIS = (words.IRI, words.NAME, words.PREFIX_NAME)
+_ENDING = {"VALUES", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"}
 _READABLE = {
-    words.VARIABLE: "a variable",
-    **dict.fromkeys(_IRIS, "an IRI"),
+    **{sign: repr(sign) for sign in SIGNS},
+    **dict.fromkeys(words.IRIS, words.IRI),
     words.BARE: "a name",
-    **dict.fromkeys(_VALUES, "a literal"),
-    words.BLANK: "a blank node",
-    "BEGIN": "a blank node",
-    words.LANGUAGE: "a language",
+    **dict.fromkeys(words.LITERALS, "a literal"),
+    "[": words.BLANK,
     words.A: "'a'",
-    **dict.fromkeys(FUNCTIONS, "a function"),
-    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), "a comparison"),
-    **{kind: word for word, kind in KEYWORDS.items() if kind.startswith("_")},
-    "DISTINCT": "DISTINCT",
-    "$END": "the end",
+    **dict.fromkeys((*ARGUMENTS, *CHANGING, "EXISTS"), "a function"),
+    **dict.fromkeys(("=", "!=", "<", "<=", ">", ">="), "a comparison"),
 }
-_SIGN_OF = {kind: repr(sign) for sign, kind in SIGNS.items()}
-_ORDER = (*dict.fromkeys(_READABLE.values()), *_SIGN_OF.values())
-_PATH_SIGNS = ("SLASH", "STAR", "PIPE", "PLUS", "QUESTION", "CARET")
+_TRIPLE = "a triple"
+_ORDER = (
+    *(_TRIPLE, words.VARIABLE, words.IRI, "a name", "a literal", words.BLANK, words.LANGUAGE, "'a'"),
+    *("a function", "a comparison", *CLAUSES, words.END, *map(repr, SIGNS)),
+)
+_STARTS = {words.VARIABLE, words.BLANK, *words.IRIS, *words.LITERALS, "(", "["}
+_ARITHMETIC = {"*", "/", "+", "-", words.SIGNED, words.LANGUAGE, "^^"}
 
 
 def misplaced(
-    texts: Sequence[str], kinds: Kinds, number: int, expected: set[str], *, tuples: bool = False
+    texts: Sequence[str], kinds: Kinds, number: int, expected: set[str], *, names: bool = False
 ) -> str:
-    """Say why a word of a query, or of tuples, cannot stand there, given the kinds that could."""
-    if not texts:
+    """Say why a word cannot stand where it does, given the kinds that could; the last kind is the end.
+
+    `names`: a word without a colon may be a name.
+    """
+    if len(kinds) == 1:
         return f"the filter is empty: {_wanted(expected)}"
-    if number == len(texts):
+    if kinds[number] == words.END:
         return f"the filter ends too early: {_wanted(expected)}"
-    word, kind = texts[number], kinds[number]
+    word, kind, upper = texts[number], kinds[number], texts[number].upper()
     if kind == words.UNKNOWN and word[0] in "\"'":
         return "a quote is still open"
-    special = (
-        _in_filter(texts, kinds, number, expected)
-        if _within_filter(kinds, number)
-        else _in_triples(kinds, number, expected)
-    )
+    special = _in_filter(word, upper, kind, expected) or _in_triples(kind, expected)
     if special:
         return special
-    if kind == words.IRI and "LT" in expected:
-        return f"{_shown(word)} is read as an IRI: put a space behind the <"
-    if kind == words.BARE and not tuples:
-        return _bare(word, called=kinds[number + 1 : number + 2] == ("_LEFT",))
+    if upper in _UNSUPPORTED and not names:
+        return f"{upper} is not supported: {_UNSUPPORTED[upper]}"
+    if kind == "UNION":
+        return "UNION stands between groups: { … } UNION { … }"
+    if kind == words.BARE and not names:
+        return _bare(word, called=kinds[number + 1] == "(")
     if kind == words.UNKNOWN:
         return f"{_shown(word)} is not part of the filter language"
     return f"{_shown(word)} cannot stand here: {_wanted(expected)}"
 
 
-def _within_filter(kinds: Kinds, number: int) -> bool:
-    """Tell whether a word belongs to the expression behind the last FILTER."""
-    before = kinds[:number]
-    if "_FILTER" not in before:
-        return False
-    start = len(before) - before[::-1].index("_FILTER")
-    inside = before[start:]
-    return not inside or inside.count("_LEFT") > inside.count("_RIGHT") or inside[-1] in FUNCTIONS
+def _in_filter(word: str, upper: str, kind: str, expected: set[str]) -> str | None:
+    """Say what is wrong within an expression, where a value or an operator could stand."""
+    if not expected & {"&&", "!"} or words.A in expected:
+        return None
+    if kind == words.IRI and "<" in expected and word != "<>":
+        return f"{_shown(word)} is read as an IRI: put a space behind the <"
+    return _SPELLING.get(upper)
 
 
-def _in_filter(texts: Sequence[str], kinds: Kinds, number: int, expected: set[str]) -> str | None:
-    word, kind = texts[number], kinds[number]
-    if kinds[number - 1] == "_FILTER" and kind in (words.VARIABLE, *_IRIS, *_VALUES, "_NOT_SIGN"):
-        return "FILTER takes its condition in parentheses"
-    upper = word.upper()
-    if upper in ("NOT", "EXISTS") and "EXISTS" in (
-        upper,
-        *(each.upper() for each in texts[number + 1 : number + 2]),
-    ):
-        return f"EXISTS is not supported: {_ABSENT}"
-    if upper in _SPELLING:
-        return _SPELLING[upper]
-    if kind == words.NUMBER and word[0] in "+-" and "_AND" in expected:
-        return _SPELLING["+"]
-    if kind == words.BLANK:
-        return "a blank node cannot stand in a FILTER: give it the name of a variable"
-    if kind == "_LEFT" and kinds[number - 1] in _IRIS:
-        return f"functions that IRIs name are not supported: the functions are {_FUNCTION_LIST}"
-    return None
-
-
-def _in_triples(kinds: Kinds, number: int, expected: set[str]) -> str | None:
-    if kinds[number - 1 : number] == ("_PREFIX",):
-        return "a prefix is written with a colon at its end, such as ex:"
-    kind, depth = kinds[number], kinds[:number].count("_OPEN") - kinds[:number].count("_CLOSE")
-    if kind == "_OPEN" and depth > 0:
-        if kinds[number + 1 : number + 2] == ("_SELECT",):
-            return "a query within the query is not supported"
-        return "a group within the group is not supported: write its triples into the outer one"
-    if kind == "_LEFT" and "_SELECT" in kinds[:number] and depth == 0:
-        return "SELECT takes variables or *"
-    if kind == "_LEFT" and words.BLANK in expected:
-        return "lists in parentheses are not supported"
-    if kind in _VALUES and words.A in expected:
+def _in_triples(kind: str, expected: set[str]) -> str | None:
+    if words.A not in expected:
+        return None
+    if kind in words.LITERALS:
         return "a literal cannot be a property"
-    if kind in (words.BLANK, "BEGIN") and words.A in expected:
-        return "a blank node cannot be a property: use a variable"
-    if kind in _PATH_SIGNS and depth > 0:
-        return BAD_PATH
-    return None
+    return "a blank node cannot be a property: use a variable" if kind in (words.BLANK, "[") else None
 
 
 def _bare(word: str, *, called: bool) -> str:
-    upper = word.upper()
-    if upper in _UNSUPPORTED:
-        return f"{upper} is not supported: {_UNSUPPORTED[upper]}"
-    if upper in _OTHER_FUNCTIONS:
-        return f"the function {upper} is not supported: the functions are {_FUNCTION_LIST}"
     if called:
-        return f"{_shown(word)} is not a function: the functions are {_FUNCTION_LIST}"
+        return f"{_shown(word)} is not a function of SPARQL 1.1"
     if word == "A":
         return "rdf:type is written a, in lower case"
     return f"{_shown(word)} is not a keyword: an IRI is <…> or prefix:name, a variable ?{_shown(word)}"
 
 
 def _wanted(expected: Iterable[str]) -> str:
-    """Write what could stand there, the commoner first, but for what would be refused for itself."""
+    """Write what could stand there, the commoner first, but for what is rarely meant."""
     kept = set(expected)
-    if words.A in kept:
-        kept -= {"_LEFT", "_NOT_SIGN", "CARET"}
-    elif "_FILTER" in kept:
-        kept -= {*_VALUES}
-    names = {_READABLE.get(kind) or _SIGN_OF[kind] for kind in kept}
-    listed = sorted(names, key=_ORDER.index)
+    if words.END in kept:
+        kept -= _ENDING
+    elif words.A in kept:
+        kept -= {"(", "!", "^"}
+    elif "FILTER" in kept:
+        kept = (
+            kept - {"OPTIONAL", "MINUS", "BIND", "VALUES", "{"} if "." in kept else kept - _STARTS | {_TRIPLE}
+        )
+        kept -= {*_ARITHMETIC, "{"}
+    elif kept & {"&&", "!"}:
+        kept -= _ARITHMETIC
+    elif words.BLANK in kept:
+        kept -= {"(", "*", "/", "|", "+", "?"}
+    listed = sorted({_READABLE.get(kind, kind) for kind in kept}, key=_ORDER.index)
     shown = listed[:7]
     if len(listed) > len(shown):
         return f"expected {', '.join(shown)} or others"
     return f"expected {' or '.join(filter(None, (', '.join(shown[:-1]), shown[-1])))}"
-
-
-def wrong_word(word: str | None, kind: str, expected: Sequence[str]) -> str:
-    """Say what is wrong with a word of a whole query, None for its end, given what could stand there."""
-    wanted = f"expected {' or '.join(filter(None, (', '.join(expected[:-1]), *expected[-1:])))}"
-    if word is None:
-        return f"the filter ends too early: {wanted}"
-    if kind == words.UNKNOWN:
-        if word[0] in "\"'":
-            return "a quote is still open"
-        return f"{_shown(word)} is not part of the filter language"
-    if kind == words.BARE and word == "A":
-        return "rdf:type is written a, in lower case"
-    return f"{_shown(word)} cannot stand here: {wanted}"
 
 
 def _shown(word: str) -> str:
@@ -257,9 +152,9 @@ MAX_JOINED = 1_000
 MAX_STEPS = 256
 """Properties in triples and paths of a whole query."""
 
-_OPENING = {"_LEFT", "BEGIN", "_OPEN"}
-_CLOSING = {"_RIGHT", "_END", "_CLOSE"}
-_JOINING = {"_AND", "_OR"}
+_OPENING = {"(", "[", "{"}
+_CLOSING = {")", "]", "}"}
+_JOINING = {"&&", "||"}
 
 
 def check_text(text: str) -> None:
@@ -290,7 +185,7 @@ def check_shape(kinds: Kinds) -> None:
                 raise RefusedFilterError(f"the filter nests deeper than {MAX_DEPTH}", number)
         elif kind in _CLOSING:
             lists = lists[:-1] or [1]
-        elif kind == "_COMMA":
+        elif kind == ",":
             lists[-1] += 1
             if lists[-1] > MAX_LIST:
                 raise RefusedFilterError(f"the list is longer than {MAX_LIST:,}", number)
@@ -306,3 +201,8 @@ def check_edges(count: int, number: int) -> None:
     """Refuse more triple patterns than a pattern may have; `number` is the word where the last ends."""
     if count > MAX_EDGES:
         raise RefusedFilterError(f"the filter has more than {MAX_EDGES} triple patterns", number)
+
+
+def too_many(count: int) -> RefusedFilterError:
+    """Say that a filter has more variables than it may have."""
+    return RefusedFilterError(f"the filter has {count} variables and at most {MAX_VARIABLES} are taken", 0)

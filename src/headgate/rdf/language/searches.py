@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.text.alphabets import RUST
-from headgate.rdf.language.model import LANG_STRING, STRING, Call, Compare, is_literal, is_variable, parts
+from headgate.rdf.language import model
+from headgate.rdf.language.words import FUNCTIONS
 
 if TYPE_CHECKING:
     from headgate.rdf.language.model import Expression, Term
@@ -68,10 +69,10 @@ def search_of(pattern: str, flags: str = "") -> Search | None:
         if not RUST.is_word(text):
             return None
     else:
-        found = _PLAIN.fullmatch(pattern)
-        if found is None:
+        match_ = _PLAIN.fullmatch(pattern)
+        if match_ is None:
             return None
-        text, where = re.sub(r"\\(.)", r"\1", found[2], flags=re.DOTALL), _PLACES[found[1], found[3]]
+        text, where = re.sub(r"\\(.)", r"\1", match_[2], flags=re.DOTALL), _PLACES[match_[1], match_[3]]
     return Search(where, RUST.fold(text) if any_case else text, any_case)
 
 
@@ -95,36 +96,70 @@ _FUNCTIONS = {"STRSTARTS": START, "STRENDS": END, "CONTAINS": PART}
 def lookup_of(expression: Expression) -> Lookup | None:
     r"""Tell what a condition asks of the text of one variable; None if it is about something else.
 
+    >>> from headgate.rdf.language.model import Call
     >>> lookup_of(Call("CONTAINS", (Call("LCASE", (Call("STR", ("?t",)),)), '"news"')))
     Lookup(variable='?t', as_text=True, where='part', case='lower', text='news', exact=True)
     >>> lookup_of(Call("REGEX", ("?t", '"\\\\bNews\\\\b"')))
     Lookup(variable='?t', as_text=False, where='word', case='any case', text='news', exact=False)
     """
     match expression:
-        case Call("REGEX", (item, str() as pattern, *rest)):
-            search = search_of(parts(pattern).lexical, parts(str(rest[0])).lexical if rest else "")
+        case model.Call("REGEX", (item, str() as pattern, *rest)):
+            search = search_of(
+                model.parts(pattern).lexical, model.parts(str(rest[0])).lexical if rest else ""
+            )
             if search is None:
                 return None
             if search.where == WORD:
-                found = _about(item, search.where, RUST.fold(search.text), ANY_CASE)
-                return found and found._replace(exact=search.any_case)
+                lookup = _about(item, search.where, RUST.fold(search.text), ANY_CASE)
+                return lookup and lookup._replace(exact=search.any_case)
             return _about(item, search.where, search.text, ANY_CASE if search.any_case else AS_WRITTEN)
-        case Call(name, (Call("LCASE", (item,)), str() as wanted)) if name in _FUNCTIONS and _is_text(wanted):
-            return _about(item, _FUNCTIONS[name], parts(wanted).lexical, LOWER)
-        case Call(name, (item, str() as wanted)) if name in _FUNCTIONS and _is_text(wanted):
-            return _about(item, _FUNCTIONS[name], parts(wanted).lexical, AS_WRITTEN)
-        case Compare("=", Call("LCASE", (item,)), str() as wanted) | Compare(
-            "=", str() as wanted, Call("LCASE", (item,))
-        ) if is_literal(wanted) and parts(wanted).datatype in {STRING, LANG_STRING}:
+        case model.Call(name, (model.Call("LCASE", (item,)), str() as wanted)) if (
+            name in _FUNCTIONS and _is_text(wanted)
+        ):
+            return _about(item, _FUNCTIONS[name], model.parts(wanted).lexical, LOWER)
+        case model.Call(name, (item, str() as wanted)) if name in _FUNCTIONS and _is_text(wanted):
+            return _about(item, _FUNCTIONS[name], model.parts(wanted).lexical, AS_WRITTEN)
+        case model.Compare("=", model.Call("LCASE", (item,)), str() as wanted) | model.Compare(
+            "=", str() as wanted, model.Call("LCASE", (item,))
+        ) if model.is_literal(wanted) and model.parts(wanted).datatype in {model.STRING, model.LANG_STRING}:
             return _about(item, WHOLE, wanted, LOWER)
     return None
 
 
 def _about(item: Expression, where: str, text: str, case: str) -> Lookup | None:
-    as_text = isinstance(item, Call) and item.name == "STR"
-    of = item.arguments[0] if isinstance(item, Call) and as_text else item
-    return Lookup(of, as_text, where, case, text) if isinstance(of, str) and is_variable(of) else None
+    as_text = isinstance(item, model.Call) and item.name == "STR"
+    of = item.arguments[0] if isinstance(item, model.Call) and as_text else item
+    return Lookup(of, as_text, where, case, text) if isinstance(of, str) and model.is_variable(of) else None
 
 
 def _is_text(term: Term) -> bool:
-    return is_literal(term) and parts(term).datatype == STRING
+    return model.is_literal(term) and model.parts(term).datatype == model.STRING
+
+
+def is_indexed(expression: Expression) -> bool:
+    """Tell whether an index knows an expression, if it knows its regular expressions."""
+    return not any(
+        isinstance(each, model.Call)
+        and (
+            each.name not in FUNCTIONS
+            or (each.name == "REGEX" and not all(map(_is_said, each.arguments[1:])))
+        )
+        for each in model.within(expression)
+    )
+
+
+def is_searched(expression: Expression) -> bool:
+    """Tell whether an index knows the regular expressions of an expression that it knows else."""
+    for each in model.within(expression):
+        if isinstance(each, model.Call) and each.name == "REGEX":
+            texts = [str(said) for said in each.arguments[1:]]
+            if (
+                not all(map(_is_text, texts))
+                or search_of(*[model.parts(text).lexical for text in texts]) is None
+            ):
+                return False
+    return True
+
+
+def _is_said(expression: Expression) -> bool:
+    return isinstance(expression, str) and model.is_literal(expression)

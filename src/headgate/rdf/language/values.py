@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.rdf.language.model import LANG_STRING, STRING, XSD, is_literal, parts
+from headgate.rdf.language import model
+from headgate.rdf.language.model import XSD
+from headgate.rdf.language.searches import search_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from headgate.rdf.language.model import Term
+    from headgate.rdf.language.model import Expression, Options, Term
+
 
 LONGEST = 4000  # digits: reading more takes time that grows with their square
 INTEGER, DECIMAL, FLOAT, DOUBLE = "integer", "decimal", "float", "double"
@@ -115,7 +118,7 @@ def compare(sign: str, left: Term, right: Term, coerce: bool = False) -> bool | 
     if sign not in {"=", "!="}:
         return None
     # RDFterm-equal: two literals that are different terms may have the same value, for all that is known.
-    if left != right and is_literal(left) and is_literal(right):
+    if left != right and model.is_literal(left) and model.is_literal(right):
         return None
     return (left == right) is (sign == "=")
 
@@ -211,10 +214,10 @@ def _nearest_float(double: float, text: str) -> float:
 
 
 def _value(term: Term) -> Value | None:
-    if not is_literal(term):
+    if not model.is_literal(term):
         return None
-    lexical, datatype, language = parts(term)
-    if datatype in {STRING, LANG_STRING}:
+    lexical, datatype, language = model.parts(term)
+    if datatype in {model.STRING, model.LANG_STRING}:
         return Text(lexical, language)
     reader = _READERS.get(datatype)
     if reader is not None:
@@ -253,10 +256,10 @@ def _float(text: str) -> Number | None:
 
 
 def _moment(text: str) -> Moment | None:
-    found = _DATE_TIME.fullmatch(text) if len(text) <= LONGEST else None
-    if found is None:
+    match_ = _DATE_TIME.fullmatch(text) if len(text) <= LONGEST else None
+    if match_ is None:
         return None
-    year, month, day, hour, minute, second, midnight, zone = found.groups()
+    year, month, day, hour, minute, second, midnight, zone = match_.groups()
     clock = Fraction(24 * 3600) if midnight else int(hour) * 3600 + int(minute) * 60 + Fraction(second)
     return _timed(DATE_TIME, (int(year), int(month), int(day)), clock, zone)
 
@@ -267,10 +270,10 @@ def _stamp(text: str) -> Moment | None:
 
 
 def _date(text: str) -> Moment | None:
-    found = _DATE.fullmatch(text) if len(text) <= LONGEST else None
-    if found is None:
+    match_ = _DATE.fullmatch(text) if len(text) <= LONGEST else None
+    if match_ is None:
         return None
-    year, month, day, zone = found.groups()
+    year, month, day, zone = match_.groups()
     return _timed(DATE, (int(year), int(month), int(day)), Fraction(0), zone)
 
 
@@ -304,3 +307,137 @@ _READERS: dict[str, Callable[[str], Value | None]] = {
     f"{XSD}dateTimeStamp": _stamp,
     f"{XSD}date": _date,
 }
+
+
+BOOLEAN = f"{XSD}boolean"
+
+
+def holds(expression: Expression, binding: Mapping[Term, Term], options: Options) -> bool:
+    """Tell whether a FILTER lets a binding pass: its effective boolean value is true.
+
+    >>> from headgate.rdf.language.model import Compare, Options, literal
+    >>> two, three = (literal(text, f"{XSD}integer") for text in ("2", "3"))
+    >>> holds(Compare("<", "?x", three), {"?x": two}, Options())
+    True
+    """
+    return truth(evaluate(expression, binding, options)) is True
+
+
+def evaluate(expression: Expression, binding: Mapping[Term, Term], options: Options) -> Term | bool | None:
+    """Evaluate an expression: a term, a truth value, or None for an error."""
+    match expression:
+        case str():
+            return binding.get(expression) if model.is_variable(expression) else expression
+        case model.Compare(sign, left, right):
+            return _compared(
+                sign, evaluate(left, binding, options), evaluate(right, binding, options), options.coerce
+            )
+        case model.Member(item, among):
+            one = evaluate(item, binding, options)
+            if one is None:
+                return None  # also if nothing is listed: an operator needs a term to operate on
+            return _any(
+                _compared("=", one, evaluate(other, binding, options), options.coerce) for other in among
+            )
+        case model.And(parts_):
+            some_false = _any(_opposite(truth(evaluate(part, binding, options))) for part in parts_)
+            return _opposite(some_false)
+        case model.Or(parts_):
+            return _any(truth(evaluate(part, binding, options)) for part in parts_)
+        case model.Not(part):
+            return _opposite(truth(evaluate(part, binding, options)))
+        case model.Call(name, arguments):
+            return call(name, [as_term(evaluate(argument, binding, options)) for argument in arguments])
+
+
+def truth(value: Term | bool | None) -> bool | None:
+    """Take the effective boolean value (SPARQL 1.1, section 17.2.2); None is an error.
+
+    A number or truth value whose text is none of its datatype's counts as false; so says the specification.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    match value_of(value):
+        case Truth(held):
+            return held
+        case Number(_, number):
+            return bool(number) and number == number  # noqa: PLR0124 - NaN is false
+        case Text(text, _):
+            return text != ""
+    if model.is_literal(value) and model.parts(value).datatype in {BOOLEAN, *NUMERIC}:
+        return False
+    return None
+
+
+def as_term(value: Term | bool | None) -> Term | None:
+    """Write a truth value as the literal that it is."""
+    return model.literal("true" if value else "false", BOOLEAN) if isinstance(value, bool) else value
+
+
+def call(name: str, arguments: list[Term | None]) -> Term | bool | None:
+    """Call a function; an error among the arguments makes an error."""
+    terms = [argument for argument in arguments if argument is not None]
+    if len(terms) < len(arguments):
+        return None
+    first = terms[0]
+    match name:
+        case "ISIRI":
+            return model.is_iri(first)
+        case "ISLITERAL":
+            return model.is_literal(first)
+        case "STR":
+            if model.is_blank(first):
+                return None
+            return model.literal(first[1:-1] if model.is_iri(first) else model.parts(first).lexical)
+        case "LANG":
+            return model.literal(model.parts(first).language) if model.is_literal(first) else None
+        case "DATATYPE":
+            return model.iri(model.parts(first).datatype) if model.is_literal(first) else None
+        case "LCASE":
+            value = value_of(first)
+            return (
+                model.literal(value.text.lower(), language=value.language)
+                if isinstance(value, Text)
+                else None
+            )
+        case "REGEX":
+            return _regex(*terms)
+        case "STRSTARTS":
+            return _texts(first, terms[1], str.startswith)
+        case "STRENDS":
+            return _texts(first, terms[1], str.endswith)
+        case "CONTAINS":
+            return _texts(first, terms[1], str.__contains__)
+    raise AssertionError(f"the grammar lets no function {name} through")
+
+
+def _texts(one: Term, other: Term, test: Callable[[str, str], bool]) -> bool | None:
+    """Compare two strings; the second must have no language or that of the first (section 17.4.3.1.2)."""
+    match value_of(one), value_of(other):
+        case Text(text, language), Text(wanted, second) if second in {"", language}:
+            return test(text, wanted)
+    return None
+
+
+def _regex(text: Term, pattern: Term, flags: Term = '""') -> bool | None:
+    value, search = value_of(text), search_of(model.plain(pattern), model.plain(flags))
+    return search.found_in(value.text) if isinstance(value, Text) and search is not None else None
+
+
+def _compared(sign: str, one: Term | bool | None, other: Term | bool | None, coerce: bool) -> bool | None:
+    left, right = as_term(one), as_term(other)
+    return None if left is None or right is None else compare(sign, left, right, coerce)
+
+
+def _any(truths: Iterable[bool | None]) -> bool | None:
+    """Say OR of three values: an error only if no part is true."""
+    unsure = False
+    for one in truths:
+        if one is True:
+            return True
+        unsure |= one is None
+    return None if unsure else False
+
+
+def _opposite(truth_: bool | None) -> bool | None:
+    return None if truth_ is None else not truth_

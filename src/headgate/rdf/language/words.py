@@ -2,7 +2,6 @@
 
 One regular expression cuts the text; a word's kind follows from the word itself. Keywords and signs are kinds
 by themselves, so the kinds of a text's words, its shape, say how it is built and nothing of what it names.
-Kinds are the terminals of the grammar, which drops those that begin with an underscore from its trees.
 """
 
 from __future__ import annotations
@@ -10,61 +9,68 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-IRI = "IRI"
-NAME = "NAME"
+from headgate.core.text.cutting import BoundedCache, Cutter
+
+IRI = "an IRI"
+NAME = "a name"
 """A prefix, a colon and more."""
-PREFIX_NAME = "PREFIX_NAME"
+PREFIX_NAME = "a prefix"
 """A prefix and a colon; also a name by itself."""
-VARIABLE = "VARIABLE"
-BLANK = "BLANK"
-STRING = "STRING"
-LANGUAGE = "LANGUAGE"
-NUMBER = "NUMBER"
-TRUTH = "TRUTH"
-A = "A"
-BARE = "BARE"
+VARIABLE = "a variable"
+BLANK = "a blank node"
+STRING = "a string"
+LANGUAGE = "a language"
+NUMBER = "a number"
+SIGNED = "a signed number"
+TRUTH = "a truth value"
+A = "a"
+BARE = "a bare name"
 """A word without a colon that is no keyword."""
-UNKNOWN = "UNKNOWN"
-"""No word at all."""
+UNKNOWN = "no word"
+END = "the end"
+"""What comes behind the last word."""
+
+IRIS = (IRI, NAME, PREFIX_NAME)
+NUMBERS = (NUMBER, SIGNED)
+LITERALS = (STRING, NUMBER, SIGNED, TRUTH)
 
 Kinds: TypeAlias = tuple[str, ...]
 
-SIGNS = {
-    "{": "_OPEN",
-    "}": "_CLOSE",
-    "(": "_LEFT",
-    ")": "_RIGHT",
-    "[": "BEGIN",
-    "]": "_END",
-    ".": "_DOT",
-    ",": "_COMMA",
-    ";": "_SEMICOLON",
-    "^^": "_TYPED",
-    "&&": "_AND",
-    "||": "_OR",
-    "!": "_NOT_SIGN",
-    "=": "EQ",
-    "!=": "NE",
-    "<": "LT",
-    "<=": "LE",
-    ">": "GT",
-    ">=": "GE",
-    "*": "STAR",
-    "/": "SLASH",
-    "|": "PIPE",
-    "^": "CARET",
-    "+": "PLUS",
-    "-": "MINUS_SIGN",
-    "?": "QUESTION",
-}
+SIGNS = (
+    *("{", "}", "(", ")", "[", "]", ".", ",", ";", "^^", "&&", "||", "!", "=", "!=", "<", "<=", ">", ">="),
+    *("*", "/", "|", "^", "+", "-", "?"),
+)
 FUNCTIONS = (
     *("ISIRI", "ISURI", "ISLITERAL", "LANG", "DATATYPE", "STR", "LCASE"),
     *("STRSTARTS", "STRENDS", "CONTAINS", "REGEX"),
 )
+"""The functions that an index knows."""
+AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT")
+CHANGING = ("RAND", "NOW", "UUID", "STRUUID")
+"""Functions whose answer is not the same each time."""
+_MANY = 1_000
+_ONE = """
+    STR LANG DATATYPE BOUND IRI URI ABS CEIL FLOOR ROUND STRLEN UCASE LCASE ENCODE_FOR_URI YEAR MONTH DAY
+    HOURS MINUTES SECONDS TIMEZONE TZ MD5 SHA1 SHA256 SHA384 SHA512 ISIRI ISURI ISBLANK ISLITERAL ISNUMERIC
+    COUNT SUM MIN MAX AVG SAMPLE GROUP_CONCAT"""
+_TAKES = {
+    (1, 1): _ONE,
+    (0, 1): "BNODE",
+    (2, 2): "LANGMATCHES CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLANG STRDT SAMETERM",
+    (2, 3): "REGEX SUBSTR",
+    (3, 4): "REPLACE",
+    (3, 3): "IF",
+    (0, _MANY): "CONCAT COALESCE",
+}
+ARGUMENTS = {name: takes for takes, names in _TAKES.items() for name in names.split()}
+"""How many arguments functions and aggregates take, at least and at most."""
+CLAUSES = (
+    *("ASK", "SELECT", "CONSTRUCT", "WHERE", "FILTER", "PREFIX", "BASE", "IN", "NOT", "DISTINCT", "REDUCED"),
+    *("OPTIONAL", "UNION", "MINUS", "BIND", "VALUES", "UNDEF", "AS", "EXISTS", "GROUP", "BY", "HAVING"),
+    *("ORDER", "ASC", "DESC", "LIMIT", "OFFSET", "SEPARATOR"),
+)
 KEYWORDS = {
-    **{word: f"_{word}" for word in ("ASK", "SELECT", "WHERE", "FILTER", "PREFIX", "BASE", "IN", "NOT")},
-    "DISTINCT": "DISTINCT",
-    **{word: word for word in FUNCTIONS},
+    **{word: word for word in (*CLAUSES, *ARGUMENTS, *CHANGING)},
     "TRUE": TRUTH,
     "FALSE": TRUTH,
 }
@@ -107,48 +113,23 @@ _LETTERS = re.compile(rf"[{_LETTER}]")
 _QUOTED = re.compile(_STRING, re.VERBOSE | re.DOTALL)
 
 
-def cut(text: str) -> list[str]:
-    """Cut a text into words; of what is none, a quote without an end is cut in one, the rest in characters.
-
-    >>> cut("ASK { ?x ex:year 2000.5 } # the end")
-    ['ASK', '{', '?x', 'ex:year', '2000.5', '}']
-    """
-    return _WORD.findall(text, _begin(text))
-
-
-def places(text: str) -> list[int]:
-    """List where the words begin, and the end of the text."""
-    return [found.start() for found in _WORD.finditer(text, _begin(text))] + [len(text)]
+_CUTTER = Cutter(_START, _WORD)
+cut, places = _CUTTER.cut, _CUTTER.places
+"""Of what is no word, a quote without an end is cut in one, the rest in characters."""
 
 
 def kinds_of(words: list[str]) -> Kinds:
     """List the kinds of words.
 
     >>> kinds_of(cut("?x a <http://example.org/C> ;"))
-    ('VARIABLE', 'A', 'IRI', '_SEMICOLON')
+    ('a variable', 'a', 'an IRI', ';')
     """
-    return tuple([_KINDS[word] for word in words])
-
-
-def _begin(text: str) -> int:
-    found = _START.match(text)
-    return found.end() if found else 0
-
-
-class _Known(dict[str, str]):
-    """The kinds of signs, and of words that were seen."""
-
-    def __missing__(self, word: str) -> str:
-        kind = _kind(word)
-        if len(word) <= 64:
-            if len(self) >= _MAX_KNOWN:
-                self.clear()
-                self.update(SIGNS)
-            self[word] = kind
-        return kind
+    return tuple(map(_KINDS.__getitem__, words))
 
 
 def _kind(word: str) -> str:
+    if word in _SIGNS:
+        return word
     first = word[0]
     if first in "?$" and len(word) > 1:
         return VARIABLE
@@ -161,7 +142,7 @@ def _kind(word: str) -> str:
     if word.startswith("_:") and len(word) > 2:
         return BLANK
     if first in "0123456789" or (first in "+-." and len(word) > 1):
-        return NUMBER
+        return SIGNED if first in "+-" else NUMBER
     if ":" in word:
         return PREFIX_NAME if word.index(":") == len(word) - 1 else NAME
     if word == "a":
@@ -169,5 +150,5 @@ def _kind(word: str) -> str:
     return KEYWORDS.get(word.upper(), BARE) if _LETTERS.match(word) else UNKNOWN
 
 
-_MAX_KNOWN = 65_536
-_KINDS = _Known(SIGNS)
+_SIGNS = frozenset(SIGNS)
+_KINDS = BoundedCache(_kind)

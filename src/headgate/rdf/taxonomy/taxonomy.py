@@ -14,6 +14,7 @@ Classes on a cycle are ancestors of each other, so they all have the same ancest
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from bisect import bisect_left
 from functools import partial
@@ -28,6 +29,7 @@ from headgate.rdf.events.reading import Reader, make_graph
 from headgate.rdf.events.screening import Limits
 from headgate.rdf.language.model import (
     DOMAIN,
+    MEMBER,
     RANGE,
     RDF,
     RDFS,
@@ -36,10 +38,11 @@ from headgate.rdf.language.model import (
     TYPE,
     Graph,
     is_iri,
+    is_literal,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from numpy.typing import NDArray
@@ -64,27 +67,6 @@ class Closure(NamedTuple):
     type_start: NDArray[np.int64]
     type_of: NDArray[np.int32]
 
-    def check(self) -> None:
-        """Check the invariants."""
-        terms = self.terms.split(b"\n") if self.terms else []
-        assert terms == sorted(set(terms))
-        for start, items in (
-            (self.class_start, self.class_up),
-            (self.property_start, self.property_up),
-            (self.type_start, self.type_of),
-        ):
-            assert start.dtype == np.int64
-            assert items.dtype == np.int32
-            assert len(start) == len(terms) + 1
-            assert start[0] == 0
-            assert start[-1] == len(items)
-            rows = [items[start[t] : start[t + 1]].tolist() for t in range(len(terms))]
-            assert all(row == sorted(set(row)) for row in rows)
-            if items is not self.type_of:
-                assert all(t in row for t, row in enumerate(rows))
-        assert self.type_of.min(initial=0) >= 0
-        assert self.type_of.max(initial=-1) < len(terms)
-
 
 def build_closure(
     classes: Iterable[tuple[Term, Term]],
@@ -101,8 +83,8 @@ def build_closure(
     """
     pairs = [sorted(set(each)) for each in (classes, properties, types)]
     terms = sorted({term for each in pairs for pair in each for term in pair})
-    place = {term: t for t, term in enumerate(terms)}
-    numbered = [[(place[low], place[high]) for low, high in each] for each in pairs]
+    number_of = {term: t for t, term in enumerate(terms)}
+    numbered = [[(number_of[low], number_of[high]) for low, high in each] for each in pairs]
     above_classes = _above(len(terms), numbered[0])
     above_properties = _above(len(terms), numbered[1])
     listed: list[list[int]] = [[] for _ in terms]
@@ -291,6 +273,10 @@ class Taxonomy:
         """Return the domains and the ranges of properties that have some."""
         return self._now().schemas if self.schema else {}
 
+    def ups(self) -> dict[Term, list[Statement]]:
+        """Return the statements that lead upwards, by the term from which they do."""
+        return self._now().ups
+
     def closure(self) -> Closure:
         """Return all of it as flat arrays; what is returned does not change any more."""
         return self._now().closure
@@ -339,6 +325,7 @@ class _Made(NamedTuple):
     closure: Closure
     terms: list[Term]
     schemas: dict[Term, tuple[tuple[Term, ...], tuple[Term, ...]]]
+    ups: dict[Term, list[Statement]]
 
     def row(self, start: NDArray[np.int64], items: NDArray[np.int32], term: Term) -> frozenset[Term]:
         """Read the row of a term."""
@@ -352,14 +339,18 @@ def _make(version: int, held: Iterable[Statement]) -> _Made:
     pairs: dict[Term, list[tuple[Term, Term]]] = {
         relation: [] for relation in (SUBCLASS, SUBPROPERTY, TYPE, DOMAIN, RANGE)
     }
+    ups: dict[Term, list[Statement]] = {}
     for low, relation, high in held:
         pairs[relation].append((low, high))
+        if relation in (SUBCLASS, SUBPROPERTY):
+            ups.setdefault(low, []).append((low, relation, high))
     closure = build_closure(pairs[SUBCLASS], pairs[SUBPROPERTY], pairs[TYPE])
     schemas = {
         name: (_highs(pairs[DOMAIN], name), _highs(pairs[RANGE], name))
         for name in dict.fromkeys(low for low, _ in pairs[DOMAIN] + pairs[RANGE])
     }
-    return _Made(version, closure, closure.terms.decode().split("\n") if closure.terms else [], schemas)
+    terms = closure.terms.decode().split("\n") if closure.terms else []
+    return _Made(version, closure, terms, schemas, ups)
 
 
 def _highs(pairs: Iterable[tuple[Term, Term]], name: Term) -> tuple[Term, ...]:
@@ -404,3 +395,73 @@ def _unfit(statement: Statement, schema: bool) -> str:
     if relation == TYPE and high.startswith(_VOCABULARIES):
         return "a type of RDF, RDFS or OWL says what a term is in a vocabulary, and makes no instance"
     return ""
+
+
+_NUMBERED = re.compile(rf"<{re.escape(RDF)}_[1-9][0-9]*>")
+_BEGIN = f"<{RDF}_"
+CONTAINERS = _BEGIN.encode()
+"""What stands in the text of an event that may have containers."""
+
+
+def is_numbered(term: Term) -> bool:
+    """Tell whether a property is one of a container's.
+
+    >>> is_numbered(f"<{RDF}_12>"), is_numbered(f"<{RDF}_0>"), is_numbered(f"<{RDF}type>")
+    (True, False, False)
+    """
+    return term.startswith(_BEGIN) and _NUMBERED.fullmatch(term) is not None
+
+
+def own_order(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """List what an event itself says, or implies, of classes and properties below others."""
+    met: set[Term] = set()
+    for each in statements:
+        if each[1] in (SUBCLASS, SUBPROPERTY):
+            yield each
+        for term in each:
+            # Hardly any does: the rest is not called for each term.
+            if term.startswith(_BEGIN) and term not in met and is_numbered(term):
+                met.add(term)
+                yield term, SUBPROPERTY, MEMBER
+
+
+def entailed(graph: Graph, taxonomy: Taxonomy | None) -> Graph:
+    """Add the types that follow from domains and ranges; the graph itself if there are none.
+
+    A property gives what those above it give, too, by the taxonomy and by what the event says.
+    """
+    if taxonomy is None or not taxonomy.schemas:
+        return graph
+    statements = graph.statements()
+    own: dict[Term, list[Term]] = {}
+    for low, relation, high in own_order(statements):
+        if relation == SUBPROPERTY:
+            own.setdefault(low, []).append(high)
+    ups = partial(reached, own=own, above=taxonomy.property_ancestors)
+    given = {
+        term: [taxonomy.schemas[up] for up in ups(term) if up in taxonomy.schemas]
+        for term in {p for _, p, _ in statements}
+    }
+    if not any(given.values()):
+        return graph
+    statements_of = dict.fromkeys(statements)
+    for subject, property_, end in statements:
+        for domains, ranges in given[property_]:
+            statements_of.update(((subject, TYPE, each), None) for each in domains)
+            if not is_literal(end):
+                statements_of.update(((end, TYPE, each), None) for each in ranges)
+    return make_graph(statements_of)
+
+
+def reached(
+    term: Term, own: Mapping[Term, Iterable[Term]], above: Callable[[Term], Iterable[Term]]
+) -> frozenset[Term]:
+    """List a term and all that lies above it, by what an event says itself and by what else is said."""
+    terms = {term}
+    waiting = [term]
+    while waiting:
+        one = waiting.pop()
+        higher = {*own.get(one, ()), *above(one)} - terms
+        waiting += higher
+        terms |= higher
+    return frozenset(terms)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
-from headgate.rdf.language.model import And, Call, Compare, Member, Not, Or
+from headgate.rdf.language.model import within
+from headgate.rdf.language.rewrite import substitute
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,38 +16,17 @@ if TYPE_CHECKING:
     from headgate.rdf.language.model import Expression, Term
 
 
-Shape: TypeAlias = "tuple[object, ...]"
-
-
-def shape_of(expression: Expression) -> tuple[Shape, tuple[Term, ...]]:
+def shape_of(expression: Expression) -> tuple[Expression, tuple[Term, ...]]:
     """Take the terms out of an expression, from left to right.
 
     Two expressions are equal if and only if both parts are.
 
+    >>> from headgate.rdf.language.model import Call, Compare
     >>> shape_of(Compare("<", "?x", Call("STR", ("?y",))))
-    ((('Compare', '<', '', ('Call', 'STR', '')),), ('?x', '?y'))
+    (Compare(sign='<', left='', right=Call(name='STR', arguments=('',))), ('?x', '?y'))
     """
-    terms: list[Term] = []
-    return (_walk(expression, terms),), tuple(terms)
-
-
-def _walk(expression: Expression, terms: list[Term]) -> object:
-    match expression:
-        case str():
-            terms.append(expression)
-            return ""
-        case Compare(sign, left, right):
-            return "Compare", sign, _walk(left, terms), _walk(right, terms)
-        case Member(item, options):
-            return "Member", _walk(item, terms), *[_walk(each, terms) for each in options]
-        case Call(name, inner):
-            return "Call", name, *[_walk(each, terms) for each in inner]
-        case And(inner):
-            return "And", *[_walk(each, terms) for each in inner]
-        case Or(inner):
-            return "Or", *[_walk(each, terms) for each in inner]
-        case Not(part):
-            return "Not", _walk(part, terms)
+    terms = tuple(each for each in within(expression) if isinstance(each, str))
+    return substitute(expression, dict.fromkeys(terms, "")), terms
 
 
 MAX_EDGES = 64
@@ -181,12 +161,12 @@ def find(atoms: Atoms, source: int, target: int, first: int, image: int, search:
 def covered(atoms: Atoms, source: int, search: Search) -> np.uint64:
     """List the edges of the target that a mapping takes edges to."""
     begin = atoms.starts[source]
-    found = np.uint64(0)
+    edges = np.uint64(0)
     for depth in range(atoms.starts[source + 1] - begin):
         bit = atoms.bits[search.tried[depth] - 1]
         if bit >= 0:
-            found |= _ONE << np.uint64(bit)
-    return found
+            edges |= _ONE << np.uint64(bit)
+    return edges
 
 
 @bare
@@ -228,11 +208,11 @@ def cover(
 @bare_inner
 def _mark(words: NDArray[np.uint64], view: int, kind: int, one: int, other: int, third: int) -> None:
     """Mark the bit of an atom; a variable is any negative number."""
-    found = np.uint64(kind + 1) * _ODD
-    found = (found ^ (found >> _SHIFT) ^ np.uint64(max(one, -1) + 1)) * _ODD
-    found = (found ^ (found >> _SHIFT) ^ np.uint64(max(other, -1) + 1)) * _ODD
-    found = (found ^ (found >> _SHIFT) ^ np.uint64(max(third, -1) + 1)) * _ODD
-    bit = (found >> _SHIFT) & np.uint64(127)
+    hashed = np.uint64(kind + 1) * _ODD
+    hashed = (hashed ^ (hashed >> _SHIFT) ^ np.uint64(max(one, -1) + 1)) * _ODD
+    hashed = (hashed ^ (hashed >> _SHIFT) ^ np.uint64(max(other, -1) + 1)) * _ODD
+    hashed = (hashed ^ (hashed >> _SHIFT) ^ np.uint64(max(third, -1) + 1)) * _ODD
+    bit = (hashed >> _SHIFT) & np.uint64(127)
     words[2 * view + np.int64(bit >> np.uint64(6))] |= _ONE << (bit & np.uint64(63))
 
 

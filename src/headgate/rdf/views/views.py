@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.contents.views import ArrayViews
+from headgate.contents.views import Views
 from headgate.errors import PlanError
-from headgate.rdf.events.facts import Facts
 from headgate.rdf.events.reading import graph_of
-from headgate.rdf.index.bindings import search
-from headgate.rdf.language.evaluate import holds
+from headgate.rdf.index.bindings import Facts, search
 from headgate.rdf.language.model import PATHS, SPARQL, Pattern, is_variable
 from headgate.rdf.language.printing import print_edge, print_expression, print_term
 from headgate.rdf.language.rewrite import drop_repeated, split_filters, substitute
+from headgate.rdf.language.values import holds
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
 from headgate.rdf.views.atoms import (
     FILTER,
@@ -72,21 +71,21 @@ class Renamed:
         places: dict[Term, int] = {}
         constant: list[tuple[int, Term]] = []
         alike: list[tuple[int, int]] = []
-        for place, name in enumerate(given.names):
+        for index, name in enumerate(given.names):
             image = images[name]
             if not is_variable(image):
-                constant.append((place, image))
+                constant.append((index, image))
             elif image in places:
-                alike.append((place, places[image]))
+                alike.append((index, places[image]))
             else:
-                places[image] = place
+                places[image] = index
         names = tuple(sorted(places))
         order = [places[name] for name in names]
         rows = frozenset(
-            tuple([row[place] for place in order])
+            tuple([row[index] for index in order])
             for row in given.rows
-            if all(row[place] == term for place, term in constant)
-            and all(row[place] == row[other] for place, other in alike)
+            if all(row[index] == term for index, term in constant)
+            and all(row[index] == row[other] for index, other in alike)
         )
         return Solutions(names, rows)
 
@@ -99,17 +98,17 @@ class Renamed:
 def join(one: Solutions, other: Solutions) -> Solutions:
     """Join bindings by the variables that both have."""
     common = [name for name in one.names if name in other.names]
-    fresh = [place for place, name in enumerate(other.names) if name not in common]
+    fresh = [index for index, name in enumerate(other.names) if name not in common]
     ours, theirs = ([each.names.index(name) for name in common] for each in (one, other))
     table: dict[tuple[Term, ...], list[tuple[Term, ...]]] = {}
     for row in other.rows:
-        table.setdefault(tuple([row[place] for place in theirs]), []).append(
-            tuple([row[place] for place in fresh])
+        table.setdefault(tuple([row[index] for index in theirs]), []).append(
+            tuple([row[index] for index in fresh])
         )
     rows = frozenset(
-        row + rest for row in one.rows for rest in table.get(tuple([row[place] for place in ours]), ())
+        row + rest for row in one.rows for rest in table.get(tuple([row[index] for index in ours]), ())
     )
-    return Solutions(one.names + tuple(other.names[place] for place in fresh), rows)
+    return Solutions(one.names + tuple(other.names[index] for index in fresh), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +121,13 @@ class Rewriting:
 
     def run(self, results: Sequence[Solutions]) -> Solutions:
         """Compute what the view gives from what the inputs give for one event, in their order."""
-        found = Solutions((), frozenset({()}))
+        joined = Solutions((), frozenset({()}))
         # Small ones first: they leave little to join.
         for part in sorted((each.run(results) for each in self.parts), key=lambda each: len(each.rows)):
-            found = join(found, part)
-        order = [found.names.index(name) for name in self.names]
+            joined = join(joined, part)
+        order = [joined.names.index(name) for name in self.names]
         rows = frozenset(
-            tuple([row[place] for place in order]) for row in found.rows if self._holds(found.names, row)
+            tuple([row[index] for index in order]) for row in joined.rows if self._holds(joined.names, row)
         )
         return Solutions(self.names, rows)
 
@@ -138,16 +137,16 @@ class Rewriting:
 
     def lines(self) -> list[str]:
         """Say it in words."""
-        found = [f"take {part}" for part in self.parts]
+        lines = [f"take {part}" for part in self.parts]
         if len(self.parts) > 1:
-            found.append("join them by their common variables")
-        return found + [f"filter {print_expression(each)}" for each in self.filters]
+            lines.append("join them by their common variables")
+        return lines + [f"filter {print_expression(each)}" for each in self.filters]
 
 
 _ALL = 2**62
 
 
-class RdfViews(ArrayViews):
+class RdfViews(Views):
     """Views over RDF by number, as SPARQL has them; with a taxonomy, events are seen through it.
 
     Labels are constants, items the edges of a view: one that has none or more than 64 cannot be rewritten. A
@@ -203,9 +202,9 @@ class RdfViews(ArrayViews):
     def result(self, view: int, event: Event) -> Solutions:
         """Compute the bindings that a view has in an event."""
         pattern = self.patterns[view]
-        found = search(pattern, Facts(graph_of(event), self.taxonomy), SPARQL, pattern.variables, _ALL)
+        bindings = search(pattern, Facts(graph_of(event), self.taxonomy), SPARQL, pattern.variables, _ALL)
         names = tuple(sorted(pattern.variables))
-        return Solutions(names, frozenset(tuple([each[name] for name in names]) for each in found))
+        return Solutions(names, frozenset(tuple([each[name] for name in names]) for each in bindings))
 
     def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
         """Make the plan that computes a view from others; refuses inputs that do not cover it."""
@@ -220,14 +219,14 @@ class RdfViews(ArrayViews):
         done = 0
         guaranteed = set()
         for number, one in enumerate(inputs):
-            found = self._mappings(one, view, done)
-            if found is None:
+            mappings = self._mappings(one, view, done)
+            if mappings is None:
                 raise PlanError(f"view {view} cannot be computed from view {one}, which does not embed in it")
-            for images, mask in found:
+            for images, mask in mappings:
                 done |= mask
                 parts.append(Renamed(number, one, tuple(images.items())))
                 guaranteed |= {substitute(each, images) for each in self.patterns[one].filters}
-        missing = [print_edge(edge) for place, edge in enumerate(target.edges) if not done >> place & 1]
+        missing = [print_edge(edge) for index, edge in enumerate(target.edges) if not done >> index & 1]
         if missing:
             raise PlanError(
                 f"view {view} cannot be computed from views {list(inputs)}: "
@@ -235,10 +234,6 @@ class RdfViews(ArrayViews):
             )
         filters = tuple(each for each in target.filters if each not in guaranteed)
         return Rewriting(tuple(sorted(target.variables)), tuple(parts), filters)
-
-    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Solutions]) -> Solutions:
-        """Compute what a view gives from what others give for the same event."""
-        return self.rewriting(view, inputs).run(results)
 
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others."""
@@ -265,17 +260,17 @@ class RdfViews(ArrayViews):
         room = new_search()
         if not find(atoms, source, target, -1, -1, room):
             return None
-        found = [self._mapping(source, target, room)]
-        done |= found[0][1]
+        mappings = [self._mapping(source, target, room)]
+        done |= mappings[0][1]
         for image in range(int(atoms.starts[target]), int(atoms.starts[target + 1])):
             for one in range(int(atoms.starts[source]), int(atoms.starts[source + 1])):
                 bit = int(atoms.bits[image])
                 if bit < 0 or done >> bit & 1:
                     break
                 if atoms.bits[one] >= 0 and find(atoms, source, target, one, image, room):
-                    found.append(self._mapping(source, target, room))
-                    done |= found[-1][1]
-        return found
+                    mappings.append(self._mapping(source, target, room))
+                    done |= mappings[-1][1]
+        return mappings
 
     def _mapping(self, source: int, target: int, room: Search) -> tuple[dict[Term, Term], int]:
         """Read a mapping that was found: what each variable of the source stands for, and what it covers."""
@@ -293,8 +288,8 @@ class RdfViews(ArrayViews):
 
 def _plain(pattern: Pattern) -> Pattern:
     """Write each edge and each conjunct of the filters once."""
-    found = drop_repeated(split_filters(pattern, SPARQL), SPARQL)
-    return replace(found, filters=tuple(dict.fromkeys(found.filters)))
+    plain = drop_repeated(split_filters(pattern))
+    return replace(plain, filters=tuple(dict.fromkeys(plain.filters)))
 
 
 def _lay(
@@ -316,7 +311,7 @@ def _lay(
         )
         needed.append((1 << len(pattern.edges)) - 1 if able else 0)
         own = set()
-        slots = {name: -1 - place for place, name in enumerate(pattern.variables)}
+        slots = {name: -1 - index for index, name in enumerate(pattern.variables)}
         for kind, bit, written in _atoms(pattern, shapes) if able else ():
             kinds.append(kind)
             bits.append(bit)
@@ -342,29 +337,25 @@ def _lay(
 
 def _atoms(pattern: Pattern, shapes: dict[object, int]) -> list[tuple[int, int, tuple[Term, ...]]]:
     """List kind, bit and terms of the atoms: edges that hang together behind each other, then the filters."""
-    found: list[tuple[int, int, tuple[Term, ...]]] = [
-        (PATHS.index(edge.path), bit, (edge.subject, edge.property, edge.object))
-        for bit, edge in _linked(pattern)
+    atoms: list[tuple[int, int, tuple[Term, ...]]] = [
+        (PATHS.index(edge.path), bit, edge[:3]) for bit, edge in _linked(pattern)
     ]
     for each in pattern.filters:
         shape, terms = shape_of(each)
-        found.append((FILTER + shapes.setdefault(shape, len(shapes)), -1, terms))
-    return found
+        atoms.append((FILTER + shapes.setdefault(shape, len(shapes)), -1, terms))
+    return atoms
 
 
 def _linked(pattern: Pattern) -> list[tuple[int, Edge]]:
     """Order edges so that a search fails early: next is what has most terms that are constant or bound."""
     left = dict(enumerate(pattern.edges))
     bound: set[Term] = set()
-    found = []
+    ordered = []
     while left:
-        place, edge = max(
+        index, edge = max(
             left.items(),
-            key=lambda each: sum(
-                not is_variable(term) or term in bound
-                for term in (each[1].subject, each[1].property, each[1].object)
-            ),
+            key=lambda each: sum(not is_variable(term) or term in bound for term in each[1][:3]),
         )
-        found.append((place, left.pop(place)))
-        bound |= {edge.subject, edge.property, edge.object}
-    return found
+        ordered.append((index, left.pop(index)))
+        bound |= {*edge[:3]}
+    return ordered

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.contents.documents import BaseMatcher
 from headgate.rdf.index.columns import verified_of
-from headgate.rdf.whole.evaluator import EVALUATOR
-from headgate.rdf.whole.query import DECIDES, EVERY, question_of
-from headgate.rdf.whole.seen import above, seen
+from headgate.rdf.language.model import DECIDES, EVERY
+from headgate.rdf.whole.evaluator import EVALUATOR, above, seen
+from headgate.rdf.whole.query import question_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -50,8 +51,8 @@ class Members(NamedTuple):
         return self.asks.size
 
 
-class DecidingMatcher:
-    """Asks patterns, then the evaluator. Any number of threads may ask."""
+class DecidingMatcher(BaseMatcher):
+    """Asks patterns, then the evaluator."""
 
     def __init__(self, matcher: Matcher, members: Members, taxonomy: Taxonomy) -> None:
         self.inner = matcher
@@ -78,27 +79,37 @@ class DecidingMatcher:
         """Return the place of a filter's question."""
         return np.cumsum(verified_of(self._members.start, self._members.roles)) - 1
 
-    def match(self, graph: Graph, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
-        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self.match_encoded(graph, self.encode(graph), left_out)
-
     def match_encoded(
-        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str] | None = None
+        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str]
     ) -> NDArray[np.int32]:
         """List the filters that hold for a graph that is encoded, rising."""
         if self._plain:
             return self.inner.match_encoded(graph, event, left_out)
         early: dict[int, str] = {}
-        found = self.inner.match_encoded(graph, event, early)
-        left_out = {} if left_out is None else left_out
-        pool = self._members.asks
+        members = self.inner.match_encoded(graph, event, early)
+        sure, asked = self._decided(members)
+        left_out |= {int(self._owner[member]): why for member, why in early.items()}
+        if len(asked):
+            answers = ask(self._members.asks.pick(self._asked[asked]), graph, self._taxonomy)
+            holds = np.array([each is True for each in answers], np.bool_)
+            left_out.update(
+                (number, each)
+                for number, each in zip(asked.tolist(), answers, strict=True)
+                if isinstance(each, str)
+            )
+            sure = np.union1d(sure, asked[holds])
+        for number in sure.tolist() if left_out else ():
+            # One of its patterns was too much, and another decided.
+            left_out.pop(number, None)
+        return sure.astype(np.int32)
 
-        def questions(numbers: NDArray[np.int32]) -> list[str]:
-            return pool.pick(self._asked[numbers])
-
-        return decide(
-            found, early, self._owner, self._members.roles, questions, graph, self._taxonomy, left_out
-        )
+    def _decided(self, members: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """List the filters that hold by members that do, and those that the evaluator is asked of."""
+        decided = self._members.roles[members] == DECIDES
+        sure = np.unique(self._owner[members[decided]])
+        if decided.all():
+            return sure, sure[:0]
+        return sure, np.setdiff1d(self._owner[members[~decided]], sure)
 
     def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a graph once more, and add for each filter whether it is joined, and the steps of that."""
@@ -116,44 +127,11 @@ class DecidingMatcher:
 
     def asked(self, graph: Graph) -> NDArray[np.int32]:
         """List the filters that the evaluator is asked of a graph, rising."""
-        found = self.inner.match(graph)
-        decided = self._members.roles[found] == DECIDES
-        return np.setdiff1d(self._owner[found[~decided]], self._owner[found[decided]])
+        return self._decided(self.inner.match(graph))[1]
 
 
 ASKING = 3_000
 """What it takes to ask the evaluator, in steps of a join: about 30 microseconds."""
-
-
-def decide(
-    found: NDArray[np.int32],
-    early: dict[int, str],
-    owner: NDArray[np.int32],
-    roles: NDArray[np.int8],
-    questions: Callable[[NDArray[np.int32]], Sequence[str]],
-    graph: Graph,
-    taxonomy: Taxonomy,
-    left_out: dict[int, str],
-) -> NDArray[np.int32]:
-    """List the filters that hold, rising, given the members that do; reasons go to `left_out`."""
-    decided = roles[found] == DECIDES
-    sure = np.unique(owner[found[decided]])
-    asked = np.setdiff1d(owner[found[~decided]], sure) if not decided.all() else sure[:0]
-    for member, why in early.items():
-        left_out[int(owner[member])] = why
-    if len(asked):
-        answers = ask(questions(asked), graph, taxonomy)
-        holds = np.array([each is True for each in answers], np.bool_)
-        left_out.update(
-            (number, each)
-            for number, each in zip(asked.tolist(), answers, strict=True)
-            if isinstance(each, str)
-        )
-        sure = np.union1d(sure, asked[holds])
-    for number in sure.tolist() if left_out else ():
-        # One of its patterns was too much, and another decided.
-        left_out.pop(number, None)
-    return sure.astype(np.int32)
 
 
 def ask(questions: Sequence[str], graph: Graph, taxonomy: Taxonomy) -> list[bool | str]:

@@ -13,56 +13,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from headgate.rdf.language.model import (
-    ASK,
-    BELOW,
-    BELOW_PROPERTY,
-    ISA,
-    PLAIN,
-    SELECT,
-    SUBCLASS,
-    SUBPROPERTY,
-    TYPE,
-    Edge,
-    Member,
-    Options,
-    Pattern,
-    is_literal,
-    is_variable,
-)
-from headgate.rdf.language.parse import expression_of
-from headgate.rdf.language.refusal import MAX_EDGES, MAX_VARIABLES, RefusedFilterError
-from headgate.rdf.language.rewrite import is_one, substitute, variables
-from headgate.rdf.whole.tree import (
-    Bind,
-    Block,
-    Chain,
-    Choice,
-    Either,
-    Filter,
-    Group,
-    Inverse,
-    Minus,
-    Negated,
-    Optional,
-    Repeat,
-    Select,
-    Values,
-    selected_of,
-    visible,
-)
+from headgate.rdf.language import model
+from headgate.rdf.language.refusal import MAX_EDGES, MAX_VARIABLES
+from headgate.rdf.language.rewrite import is_one, joined_by_and, renamed, substitute, variables
+from headgate.rdf.language.searches import is_indexed, is_searched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from headgate.rdf.language.model import Expression, Term
-    from headgate.rdf.whole.parser import Parsed
-    from headgate.rdf.whole.tree import Expression as Condition
-    from headgate.rdf.whole.tree import Path, Triple
+    from headgate.rdf.language.model import Expression, Path, Term, Triple
 
 MAX_ALTERNATIVES = 64
 """Patterns of one query; of more, what they share is taken."""
-_TAXONOMY = {SUBCLASS: BELOW, SUBPROPERTY: BELOW_PROPERTY}
+_TAXONOMY = {model.SUBCLASS: model.BELOW, model.SUBPROPERTY: model.BELOW_PROPERTY}
 _NONE: frozenset[str] = frozenset()
 
 
@@ -70,8 +33,8 @@ _NONE: frozenset[str] = frozenset()
 class Need:
     """A pattern; `checks` are edges of the taxonomy that count if edges bind their variables."""
 
-    edges: tuple[Edge, ...] = ()
-    checks: tuple[Edge, ...] = ()
+    edges: tuple[model.Edge, ...] = ()
+    checks: tuple[model.Edge, ...] = ()
     filters: tuple[Expression, ...] = ()
     certain: frozenset[Term] = _NONE
     soft: frozenset[Term] = _NONE
@@ -86,39 +49,43 @@ def walks(path: Path) -> bool:
 def _names_taxonomy(path: Path) -> bool:
     if isinstance(path, str):
         return path in _TAXONOMY
-    if isinstance(path, Negated):
+    if isinstance(path, model.Negated):
         return False
-    if isinstance(path, Chain | Choice):
+    if isinstance(path, model.Chain | model.Choice):
         return any(_names_taxonomy(each) for each in path[0])
     return _names_taxonomy(path.path)
 
 
 def _repeats(path: Path) -> bool:
-    if isinstance(path, Chain | Choice):
+    if isinstance(path, model.Chain | model.Choice):
         return any(map(_repeats, path[0]))
-    return isinstance(path, Repeat) or (isinstance(path, Inverse) and _repeats(path.path))
+    return isinstance(path, model.Repeat) or (isinstance(path, model.Inverse) and _repeats(path.path))
 
 
-def needs_of(parsed: Parsed, words: Sequence[str]) -> tuple[list[tuple[Pattern, bool]], bool]:
+def needs_of(query: model.Select, words: Iterable[str]) -> tuple[list[tuple[model.Pattern, bool]], bool]:
     """Return the alternatives of a query as patterns, each with whether it is exact.
 
     And whether their bindings are all that the query gives.
     """
-    query = parsed.query
-    found: dict[tuple[Pattern, bool], None] = {}
+    patterns: dict[tuple[model.Pattern, bool], None] = {}
     soft = False
-    for need in _Needs(parsed, words).query(query):
-        found[_pattern(need)] = None
+    for need in _Needs(words).query(query):
+        patterns[_pattern(need)] = None
         soft = soft or bool(need.soft)
     changed = query.computed or query.aggregates or query.others or query.limit is not None
-    carried = query.form in (ASK, SELECT) and not soft and not changed and all(exact for _, exact in found)
-    return list(found), carried
+    carried = (
+        query.form in (model.ASK, model.SELECT)
+        and not soft
+        and not changed
+        and all(exact for _, exact in patterns)
+    )
+    return list(patterns), carried
 
 
-def _pattern(need: Need) -> tuple[Pattern, bool]:
+def _pattern(need: Need) -> tuple[model.Pattern, bool]:
     edges, exact = list(need.edges), need.exact
     for check in need.checks:
-        named = {term for term in (check.subject, check.object) if is_variable(term)}
+        named = {term for term in (check.subject, check.object) if model.is_variable(term)}
         if named and named <= need.certain:
             edges.append(check)
         else:
@@ -126,27 +93,33 @@ def _pattern(need: Need) -> tuple[Pattern, bool]:
     kept = edges[:MAX_EDGES]
     while len(_variables(kept)) > MAX_VARIABLES:
         kept.pop()
-    bound = _variables(edge for edge in kept if edge.path in (PLAIN, ISA))
-    kept = [edge for edge in kept if edge.path in (PLAIN, ISA) or _variables([edge]) <= bound]
+    bound = _variables(edge for edge in kept if edge.path in (model.PLAIN, model.ISA))
+    kept = [edge for edge in kept if edge.path in (model.PLAIN, model.ISA) or _variables([edge]) <= bound]
     filters = tuple(dict.fromkeys(each for each in need.filters if set(variables(each)) <= bound))
     exact = exact and len(kept) == len(edges) and len(filters) == len(set(need.filters))
-    return Pattern(tuple(dict.fromkeys(kept)), filters), exact
+    return model.Pattern(tuple(dict.fromkeys(kept)), filters), exact
 
 
-def _variables(edges: Iterable[Edge]) -> set[Term]:
-    return {
-        term for edge in edges for term in (edge.subject, edge.property, edge.object) if term.startswith("?")
-    }
+def _variables(edges: Iterable[model.Edge]) -> set[Term]:
+    return {term for edge in edges for term in edge[:3] if term.startswith("?")}
 
 
-def _edge(subject: Term, property_: Term, end: Term, path: str = PLAIN) -> Need:
+def _number(term: Term | None, otherwise: int) -> int:
+    """Read a whole number."""
+    text = model.parts(term).lexical if term is not None and model.is_literal(term) else ""
+    return int(text[:18]) if text.isdigit() else otherwise
+
+
+def _edge(subject: Term, property_: Term, end: Term, path: str = model.PLAIN) -> Need:
     named = (subject, end) if path else (subject, property_, end)
-    return Need((Edge(subject, property_, end, path),), certain=frozenset(filter(is_variable, named)))
+    return Need(
+        (model.Edge(subject, property_, end, path),), certain=frozenset(filter(model.is_variable, named))
+    )
 
 
 def _unknown(*terms: Term) -> Need:
     """Know nothing of some terms."""
-    return Need(soft=frozenset(filter(is_variable, terms)), exact=False)
+    return Need(soft=frozenset(filter(model.is_variable, terms)), exact=False)
 
 
 def _joined(one: Sequence[Need], other: Sequence[Need]) -> list[Need]:
@@ -183,16 +156,10 @@ def _shared(needs: Sequence[Need]) -> Need:
 
 
 def _renamed(need: Need, names: Mapping[Term, Term]) -> Need:
-    def edge(each: Edge) -> Edge:
-        subject, property_, end = (
-            names.get(term, term) for term in (each.subject, each.property, each.object)
-        )
-        return Edge(subject, property_, end, each.path)
-
     return Need(
-        tuple(map(edge, need.edges)),
-        tuple(map(edge, need.checks)),
-        tuple(substitute(each, dict(names)) for each in need.filters),
+        tuple(renamed(each, names) for each in need.edges),
+        tuple(renamed(each, names) for each in need.checks),
+        tuple(substitute(each, names) for each in need.filters),
         frozenset(names.get(each, each) for each in need.certain),
         frozenset(names.get(each, each) for each in need.soft),
         need.exact,
@@ -200,11 +167,8 @@ def _renamed(need: Need, names: Mapping[Term, Term]) -> Need:
 
 
 class _Needs:
-    def __init__(self, parsed: Parsed, words: Sequence[str]) -> None:
-        self._words = [
-            term if term is not None and term[0] == "<" and word != "a" else word
-            for word, term in zip(words, parsed.terms, strict=True)
-        ]
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = frozenset(words)
         self._fresh = 0
 
     def fresh(self) -> Term:
@@ -214,126 +178,119 @@ class _Needs:
             self._fresh += 1
         return f"?n{self._fresh}"
 
-    def query(self, query: Select) -> list[Need]:
+    def query(self, query: model.Select) -> list[Need]:
         """Find what a query needs."""
         group = query.group
         if query.values is not None and not query.aggregates:
-            group = Group((*group.parts, query.values))
-        found = self.group(group)
-        exact = not query.having and not query.offset and query.limit != 0
+            group = model.Group((*group.parts, query.values))
+        needs = self.group(group)
+        exact = not query.having and _number(query.offset, 0) == 0 and _number(query.limit, 1) != 0
         if query.values is not None and query.aggregates:
             exact = False
         if query.aggregates and query.group_by is None:
             exact = False
             if not any(self._counts(each) for each in query.having):
                 return [Need(exact=False)]
-        return found if exact else [replace(each, exact=False) for each in found]
+        return needs if exact else [replace(each, exact=False) for each in needs]
 
-    def _counts(self, condition: Condition) -> bool:
+    def _counts(self, condition: Expression) -> bool:
         """Tell whether a condition of HAVING asks for at least one solution."""
-        if condition.joined:
-            return any(self._counts(each) for each in condition.joined)
-        words = self._words[condition.begin : condition.end]
-        while words[0] == "(" and words[-1] == ")":
-            words = words[1:-1]
-        if len(words) < 5 or words[0].upper() != "COUNT" or words[-3] != ")" or not words[-1].isdigit():
-            return False
-        least = int(words[-1][:18])
-        return (words[-2] == ">" and least >= 0) or (words[-2] in (">=", "=") and least >= 1)
+        for each in joined_by_and([condition]):
+            match each:
+                case model.Compare(">", model.Call("COUNT"), str() as number):
+                    return _number(number, -1) >= 0
+                case model.Compare(">=" | "=", model.Call("COUNT"), str() as number):
+                    return _number(number, -1) >= 1
+        return False
 
-    def group(self, group: Group, given: frozenset[Term] = _NONE) -> list[Need]:
+    def group(self, group: model.Group, given: frozenset[Term] = _NONE) -> list[Need]:
         """Find what a group needs; `given` are variables that conditions can see from outside."""
-        found = [Need()]
-        filters: list[Condition] = []
-        tables: list[Values] = []
+        needs = [Need()]
+        filters: list[Expression] = []
+        tables: list[model.Values] = []
         for part in group.parts:
-            if isinstance(part, Block):
+            if isinstance(part, model.Block):
                 for triple in part.triples:
-                    found = _joined(found, self.triple(triple))
-            elif isinstance(part, Filter):
-                filters += part.condition.joined or (part.condition,)
-            elif isinstance(part, Optional):
-                more = frozenset(visible(part.group))
-                found = [replace(each, soft=each.soft | more - each.certain) for each in found]
-            elif isinstance(part, Minus):
-                found = [replace(each, exact=False) for each in found]
-            elif isinstance(part, Either):
-                found = _joined(found, [each for one in part.groups for each in self.group(one)])
-            elif isinstance(part, Bind):
-                found = [replace(each, soft=each.soft | {part.variable}) for each in found]
-            elif isinstance(part, Values):
+                    needs = _joined(needs, self.triple(triple))
+            elif isinstance(part, model.Filter):
+                filters += joined_by_and([part.condition])
+            elif isinstance(part, model.Optional):
+                more = frozenset(model.visible(part.group))
+                needs = [replace(each, soft=each.soft | more - each.certain) for each in needs]
+            elif isinstance(part, model.Minus):
+                needs = [replace(each, exact=False) for each in needs]
+            elif isinstance(part, model.Either):
+                needs = _joined(needs, [each for one in part.groups for each in self.group(one)])
+            elif isinstance(part, model.Bind):
+                needs = [replace(each, soft=each.soft | {part.variable}) for each in needs]
+            elif isinstance(part, model.Values):
                 tables.append(part)
-            elif isinstance(part, Group):
-                found = _joined(found, self.group(part))
+            elif isinstance(part, model.Group):
+                needs = _joined(needs, self.group(part))
             else:
-                found = _joined(found, self.inner(part))
+                needs = _joined(needs, self.inner(part))
         for table in tables:
-            found = [self.table(each, table) for each in found]
+            needs = [self.table(each, table) for each in needs]
         for condition in filters:
-            found = [more for each in found for more in self.condition(each, condition, given)]
-        return found if len(found) <= MAX_ALTERNATIVES else [_shared(found)]
+            needs = [more for each in needs for more in self.condition(each, condition, given)]
+        return needs if len(needs) <= MAX_ALTERNATIVES else [_shared(needs)]
 
-    def inner(self, query: Select) -> list[Need]:
+    def inner(self, query: model.Select) -> list[Need]:
         """Find what a query within a query needs: what it does not give is its own."""
-        given = set(selected_of(query)) - query.computed
+        given = set(model.selected_of(query)) - query.computed
         if query.group_by is not None:
             given &= set(query.group_by)
         elif query.aggregates:
             given = set()
-        found = []
+        needs = []
         for need in self.query(query):
             own = (need.certain | need.soft) - given
-            hidden = _renamed(need, {name: self.fresh() for name in own})
-            found.append(
+            hidden = _renamed(need, {name: self.fresh() for name in sorted(own)})
+            needs.append(
                 replace(
                     hidden,
                     soft=hidden.soft | query.computed,
                     exact=hidden.exact and query.limit is None,
                 )
             )
-        return found
+        return needs
 
-    def table(self, need: Need, table: Values) -> Need:
+    def table(self, need: Need, table: model.Values) -> Need:
         """Let a variable be one of the terms that VALUES gives it."""
         exact, filters = need.exact and bool(table.rows), list(need.filters)
         loose = frozenset(table.variables) - need.certain
-        for place, name in enumerate(table.variables):
-            terms = dict.fromkeys(row[place] for row in table.rows)
+        for index, name in enumerate(table.variables):
+            terms = dict.fromkeys(row[index] for row in table.rows)
             if name in loose or None in terms:
                 exact = exact and name not in need.soft and None not in terms
                 continue
             known = tuple(each for each in terms if each is not None)
-            filters.append(Member(name, known))
-            if len(table.variables) > 1 or not all(is_one(each, Options()) for each in known):
+            filters.append(model.Member(name, known))
+            if len(table.variables) > 1 or not all(is_one(each, model.Options()) for each in known):
                 exact = False
         return replace(need, filters=tuple(filters), soft=need.soft | loose, exact=exact)
 
-    def condition(self, need: Need, condition: Condition, given: frozenset[Term]) -> list[Need]:
+    def condition(self, need: Need, condition: Expression, given: frozenset[Term]) -> list[Need]:
         """Add a condition to a need, if the index knows it and its variables are bound."""
-        inexact = replace(need, exact=False)
-        if condition.exists is not None:
-            if condition.absent:
-                return [inexact]
-            return self.exists(need, condition.exists, given)
-        if condition.groups or not condition.variables or not condition.variables <= need.certain | given:
-            return [inexact]
-        try:
-            found = expression_of(self._words[condition.begin : condition.end])
-        except RefusedFilterError:
-            return [inexact]
-        return [replace(need, filters=(*need.filters, found))]
+        if isinstance(condition, model.Exists):
+            return self.exists(need, condition.group, given)
+        named = frozenset(variables(condition))
+        known = is_indexed(condition) and is_searched(condition)
+        if not known or not named or not named <= need.certain | given:
+            return [replace(need, exact=False)]
+        return [replace(need, filters=(*need.filters, condition))]
 
-    def exists(self, need: Need, group: Group, given: frozenset[Term]) -> list[Need]:
+    def exists(self, need: Need, group: model.Group, given: frozenset[Term]) -> list[Need]:
         """Add what EXISTS asks for; variables that nothing outside binds are its own."""
         known = need.certain | given
-        found = []
+        needs = []
         for inner in self.group(group, known):
             own = (inner.certain | inner.soft) - known
             mixed = bool((inner.certain | inner.soft) & need.soft)
-            hidden = _renamed(inner, {name: self.fresh() for name in own})
+            hidden = _renamed(inner, {name: self.fresh() for name in sorted(own)})
             both = _both(need, hidden)
-            found.append(replace(both, exact=both.exact and not mixed))
-        return found
+            needs.append(replace(both, exact=both.exact and not mixed))
+        return needs
 
     def triple(self, triple: Triple) -> list[Need]:
         """Find what a triple pattern needs."""
@@ -348,20 +305,20 @@ class _Needs:
             if walking and path in _TAXONOMY:
                 return [_unknown(subject, end)]
             # An edge cannot begin at a literal, and a path may.
-            return [_unknown(end)] if is_literal(subject) else [_edge(subject, path, end)]
-        if isinstance(path, Inverse):
+            return [_unknown(end)] if model.is_literal(subject) else [_edge(subject, path, end)]
+        if isinstance(path, model.Inverse):
             return self.path(end, path.path, subject, walking=walking)
-        if isinstance(path, Choice):
+        if isinstance(path, model.Choice):
             return [
                 each for option in path.options for each in self.path(subject, option, end, walking=walking)
             ]
-        if isinstance(path, Chain):
+        if isinstance(path, model.Chain):
             return self.chain(subject, path, end, walking=walking)
-        if isinstance(path, Negated):
+        if isinstance(path, model.Negated):
             forward, back = path.ways
-            found = [_edge(subject, self.fresh(), end)] if forward and not is_literal(subject) else []
-            found += [_edge(end, self.fresh(), subject)] if back and not is_literal(end) else []
-            return [replace(each, exact=False) for each in found or [_unknown(subject, end)]]
+            needs = [_edge(subject, self.fresh(), end)] if forward and not model.is_literal(subject) else []
+            needs += [_edge(end, self.fresh(), subject)] if back and not model.is_literal(end) else []
+            return [replace(each, exact=False) for each in needs or [_unknown(subject, end)]]
         if path.sign == "+":
             first = self.path(subject, path.path, self.fresh(), walking=walking)
             # Looked at twice, what is repeated within what is repeated would be twice as much each time.
@@ -374,26 +331,30 @@ class _Needs:
         return [_unknown(subject, end)]
 
     def below(self, subject: Term, path: str, end: Term) -> Need:
-        if is_literal(subject) or is_literal(end):
+        if model.is_literal(subject) or model.is_literal(end):
             return _unknown(subject, end)
-        return Need(checks=(Edge(subject, path, end, path),))
+        return Need(checks=(model.Edge(subject, path, end, path),))
 
-    def chain(self, subject: Term, path: Chain, end: Term, *, walking: bool) -> list[Need]:
+    def chain(self, subject: Term, path: model.Chain, end: Term, *, walking: bool) -> list[Need]:
         """Part a chain into its steps, with variables between them."""
         steps: list[Path] = []
         for step in path.steps:
-            if step == Repeat(SUBCLASS, "*") and steps and steps[-1] == TYPE:
-                steps[-1] = ISA
+            if step == model.Repeat(model.SUBCLASS, "*") and steps and steps[-1] == model.TYPE:
+                steps[-1] = model.ISA
             else:
                 steps.append(step)
-        found = [Need()]
-        for place, step in enumerate(steps):
-            last = place == len(steps) - 1
+        needs = [Need()]
+        for index, step in enumerate(steps):
+            last = index == len(steps) - 1
             behind = end if last else self.fresh()
-            if step == ISA:
-                isa = _unknown(subject, behind) if is_literal(behind) else _edge(subject, ISA, behind, ISA)
-                found = _joined(found, [isa])
+            if step == model.ISA:
+                isa = (
+                    _unknown(subject, behind)
+                    if model.is_literal(behind)
+                    else _edge(subject, model.ISA, behind, model.ISA)
+                )
+                needs = _joined(needs, [isa])
             else:
-                found = _joined(found, self.path(subject, step, behind, walking=walking))
+                needs = _joined(needs, self.path(subject, step, behind, walking=walking))
             subject = behind
-        return found
+        return needs

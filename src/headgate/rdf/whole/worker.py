@@ -11,9 +11,9 @@ walks there; `more` are those that lie above the terms of one query.
 
 from __future__ import annotations
 
-import signal
 import sys
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 from pyoxigraph import (
@@ -28,8 +28,11 @@ from pyoxigraph import (
     parse,
 )
 
-from headgate.rdf.events.worker import HEAD, READY, allow_cpu, pack, read, restrict, write
+from headgate.rdf.events.worker import allow_cpu, serve
 from headgate.rdf.language.model import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TAXONOMY_GRAPH = "urn:x-headgate:taxonomy"
 """The graph that paths over the taxonomy are looked for in."""
@@ -63,19 +66,12 @@ class Answer(msgspec.Struct, array_like=True):
     complete: bool
 
 
-def main(memory: int) -> None:
-    """Answer until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    restrict(memory)
-    decoder = msgspec.msgpack.Decoder(Event)
-    write(pack(READY))
-    while head := read(HEAD):
-        event = decoder.decode(read(int.from_bytes(head, "little")))
+def _answers(event: Event) -> Iterator[object]:
+    allow_cpu()
+    store = _store(event)
+    for question in event.questions:
         allow_cpu()
-        store = _store(event)
-        for question in event.questions:
-            allow_cpu()
-            write(pack(_answered(store, question)))
+        yield _answered(store, question)
 
 
 def _store(event: Event) -> Store:
@@ -92,18 +88,18 @@ def _store(event: Event) -> Store:
 
 def _over(lines: bytes) -> list[Quad]:
     """Put triples into the graph of the taxonomy."""
-    found = parse(lines, RdfFormat.N_TRIPLES)
-    return [Quad(each.subject, each.predicate, each.object, _GRAPH) for each in found]
+    quads = parse(lines, RdfFormat.N_TRIPLES)
+    return [Quad(each.subject, each.predicate, each.object, _GRAPH) for each in quads]
 
 
 def _answered(store: Store, question: Question) -> bool | str | Answer:
     more = [each for each in _over(question.more) if each not in store]
     try:
         store.extend(more)
-        found = store.query(question.text)
+        result = store.query(question.text)
         if question.kind == ASKS:
-            return bool(found) if isinstance(found, QueryBoolean) else next(iter(found), None) is not None
-        return _rows(found, question.limit)
+            return bool(result) if isinstance(result, QueryBoolean) else next(iter(result), None) is not None
+        return _rows(result, question.limit)
     except (SyntaxError, ValueError, OSError, RuntimeError) as error:
         return str(error) or type(error).__name__
     finally:
@@ -111,14 +107,14 @@ def _answered(store: Store, question: Question) -> bool | str | Answer:
             store.remove(each)
 
 
-def _rows(found: object, limit: int) -> Answer:
+def _rows(result: object, limit: int) -> Answer:
     names: list[str] = []
     rows: dict[tuple[str, ...], None] = {}
-    if isinstance(found, QueryBoolean):
-        return Answer(names, [[]] if found else [], True)
-    if isinstance(found, QuerySolutions):
-        names = [f"?{each.value}" for each in found.variables]
-    for each in found:  # type: ignore[attr-defined]
+    if isinstance(result, QueryBoolean):
+        return Answer(names, [[]] if result else [], True)
+    if isinstance(result, QuerySolutions):
+        names = [f"?{each.value}" for each in result.variables]
+    for each in result:  # type: ignore[attr-defined]
         rows[tuple([_term(term) for term in each])] = None
         if len(rows) > limit:
             break
@@ -134,4 +130,4 @@ def _term(term: object) -> str:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    serve(int(sys.argv[1]), Event, _answers)

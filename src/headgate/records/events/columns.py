@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headgate.contents.sharing import once
+from headgate.contents.portions import once
+from headgate.core.event import JSON
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
 from headgate.core.values import (
@@ -30,7 +31,6 @@ from headgate.records.computed import (
     is_computed,
     is_expression,
     marked_as,
-    only_source,
     sources,
 )
 from headgate.records.events.decimals import Decimals, decimal_keys, python_keys, widened
@@ -68,21 +68,6 @@ class Column(NamedTuple):
     decimals: Decimals | None = None
 
 
-class Columns(Protocol):
-    """A batch of events, attribute by attribute."""
-
-    count: int
-
-    def __call__(self, path: Path) -> Column:
-        """Return the values of an attribute."""
-
-    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
-        """Return fewer values of a computed attribute, and which of them each event has; or None."""
-
-    def refuse_foreign(self, path: Path) -> None:
-        """Refuse an attribute that is to be compared and cannot."""
-
-
 class BatchColumns:
     """The columns of an Arrow batch, each read once, and only if it is asked for."""
 
@@ -91,16 +76,15 @@ class BatchColumns:
         self._read: dict[Path, Column] = {}
         self._arrays: dict[Path, pa.Array[Any] | None] = {}
         self._known: dict[Path, Numbers | None] = {}
-        self._distinct: dict[Path, tuple[Column, NDArray[np.int32]]] = {}
         self._sound: set[Path] = set()
         self.count = batch.num_rows
 
     def __call__(self, path: Path) -> Column:
         """Return the values of an attribute."""
-        found = self._read.get(path)
-        if found is None:
-            found = self._read[path] = self._find(path)
-        return found
+        column = self._read.get(path)
+        if column is None:
+            column = self._read[path] = self._find(path)
+        return column
 
     def _find(self, path: Path) -> Column:
         if is_expression(path):
@@ -125,31 +109,6 @@ class BatchColumns:
             )
         return self._arrays[path]
 
-    def distinct(self, path: Path) -> tuple[Column, NDArray[np.int32]] | None:
-        """Return what is computed from one text, for each text and for none, and which of these rows have.
-
-        None if the attribute is no such one.
-        """
-        own = only_source(path)
-        if own is None:
-            return None
-        array = self.array(own)
-        if array is None or arrow_kind(array.type) is not Kind.STRING:
-            return None
-        given = self(own)
-        if own not in self._distinct:
-            size = given.texts.size
-            code = np.append(np.arange(size, dtype=np.int32), np.int32(-1))
-            kind = np.where(code >= 0, np.uint8(Kind.STRING), np.uint8(Kind.NULL)).astype(np.uint8)
-            start = np.zeros(size + 2, np.int64)
-            small = Column(kind, np.zeros(size + 1, np.int64), code, given.texts, start, None)
-            self._distinct[own] = small, np.where(given.code >= 0, given.code, np.int32(size))
-        from headgate.records.events.computing import computed, of_texts
-
-        small, place = self._distinct[own]
-        made = of_texts(expression_of(path), small) if is_expression(path) else computed(path, small)
-        return made, place
-
     def refuse_foreign(self, path: Path) -> None:
         """Refuse a column of a type that no filter can look into, such as binary, if it is no struct."""
         if path[0] == PRESENT:
@@ -167,24 +126,25 @@ class BatchColumns:
 
 
 class EventColumns:
-    """The columns of events given as flattened Python values."""
+    """The columns of events as they were sent, flattened as the names of filters say; documents have none."""
 
-    def __init__(self, events: Sequence[Mapping[Path, object]]) -> None:
+    def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
         self._read: dict[Path, Column] = {}
+        self._flat: dict[str, list[Mapping[Path, object]]] = {}
         self.count = len(events)
 
     def __call__(self, path: Path) -> Column:
         """Return the values of an attribute."""
-        found = self._read.get(path)
-        if found is None:
-            found = self._read[path] = self._find(path)
-        return found
+        column = self._read.get(path)
+        if column is None:
+            column = self._read[path] = self._find(path)
+        return column
 
     def _find(self, path: Path) -> Column:
         if is_expression(path):
-            found = expression_of(path)
-            return from_values([found.of_attributes(event) for event in self._of(path)])
+            expression = expression_of(path)
+            return from_values([expression.of_attributes(event) for event in self._of(path)])
         if path[0] == PRESENT:
             return _truths(np.array([path[1:] in event for event in self._of(path)], np.bool_))
         if is_computed(path):
@@ -193,33 +153,22 @@ class EventColumns:
             return computed(path, self(path[1:]))
         return from_values([event.get(path) for event in self._of(path)])
 
-    def _of(self, path: Path) -> Sequence[Mapping[Path, object]]:
+    def _of(self, path: Path) -> list[Mapping[Path, object]]:
         """Return the events, flattened as a path asks for."""
-        del path
-        return self._events
-
-    def distinct(self, path: Path) -> None:
-        """Compute all values."""
+        mark = marked_as((path,))
+        flattened = self._flat.get(mark)
+        if flattened is None:
+            flattened = self._flat[mark] = [
+                event.attributes_as(mark) if event.content_type == JSON else {} for event in self._events
+            ]
+        return flattened
 
     def refuse_foreign(self, path: Path) -> None:
         """Do nothing: values are checked one by one when an event is made."""
 
 
-class GivenColumns(EventColumns):
-    """The columns of events as they were sent, flattened when the names of filters say how."""
-
-    def __init__(self, events: Sequence[Event]) -> None:
-        super().__init__(())
-        self.count = len(events)
-        self._given = events
-        self._flat: dict[str, list[dict[Path, object]]] = {}
-
-    def _of(self, path: Path) -> Sequence[Mapping[Path, object]]:
-        mark = marked_as((path,))
-        found = self._flat.get(mark)
-        if found is None:
-            found = self._flat[mark] = [event.attributes_as(mark) for event in self._given]
-        return found
+Columns: TypeAlias = BatchColumns | EventColumns
+"""A batch of events, attribute by attribute."""
 
 
 def columns_of(events: pa.RecordBatch | Sequence[Event]) -> Columns:
@@ -230,7 +179,7 @@ def columns_of(events: pa.RecordBatch | Sequence[Event]) -> Columns:
 def _columns(events: pa.RecordBatch | Sequence[Event]) -> Columns:
     if isinstance(events, pa.RecordBatch):
         return BatchColumns(events)
-    return GivenColumns(events)
+    return EventColumns(events)
 
 
 def _remedy(kind: Any) -> str | None:
@@ -335,17 +284,17 @@ def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
 def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     """Find an attribute in a batch by its path, through nested structs."""
     if path[0][:1] in (JOINED, EXACT_JOINED):
-        found = _joined(list(zip(batch.schema.names, batch.columns, strict=True)), path[0][1:], path[0][0])
-        if len(found) > 1:
+        arrays = _joined(list(zip(batch.schema.names, batch.columns, strict=True)), path[0][1:], path[0][0])
+        if len(arrays) > 1:
             raise EventError(
-                f"there are {len(found)} columns for {dotted(path)}: a dot in a name is as good as one that "
+                f"there are {len(arrays)} columns for {dotted(path)}: a dot in a name is as good as one that "
                 "goes into a struct, so give one"
             )
-        return found[0] if found else None
-    place = find_name(path[:1], batch.schema.names)
-    if place is None:
+        return arrays[0] if arrays else None
+    index = find_name(path[:1], batch.schema.names)
+    if index is None:
         return None
-    array: pa.Array[Any] = batch.column(place)
+    array: pa.Array[Any] = batch.column(index)
     for end in range(2, len(path) + 1):
         if pa.types.is_map(array.type):
             what = f"column {dotted(path[: end - 1])} is {array.type}"
@@ -353,29 +302,29 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
         if not pa.types.is_struct(array.type):
             return None
         fields = [array.type.field(i).name for i in range(array.type.num_fields)]
-        place = find_name(path[:end], fields)
-        if place is None:
+        index = find_name(path[:end], fields)
+        if index is None:
             return None
-        array = pc.struct_field(array, [place])
+        array = pc.struct_field(array, [index])
     return array
 
 
 def _joined(columns: Sequence[tuple[str, pa.Array[Any]]], rest: str, mark: str) -> list[pa.Array[Any]]:
     """Find the columns of a name whose dots may be its own, or go into structs."""
-    found = []
+    arrays = []
     for given, array in columns:
         name = given if mark == EXACT_JOINED else fold(given)
         if name == rest:
-            found.append(array)
+            arrays.append(array)
         elif name.startswith(f"{rest}."):
             # Only the object around it: it has no values, and is there.
-            found = found or [pa.array([{}] * len(array), pa.struct([]))]
+            arrays = arrays or [pa.array([{}] * len(array), pa.struct([]))]
         elif rest.startswith(f"{name}.") and pa.types.is_struct(array.type):
             fields = [
                 (array.type.field(i).name, pc.struct_field(array, [i])) for i in range(array.type.num_fields)
             ]
-            found += _joined(fields, rest[len(name) + 1 :], mark)
-    return found
+            arrays += _joined(fields, rest[len(name) + 1 :], mark)
+    return arrays
 
 
 def find_presence(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
@@ -426,9 +375,9 @@ def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
 def _from_decimals(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     numbers = np.zeros(len(kinds), np.int64)
     rows = np.flatnonzero(kinds)
-    found = widened(array.drop_null() if len(rows) < len(kinds) else array)
-    numbers[rows] = decimal_keys(found)
-    return plain_column(kinds, numbers)._replace(decimals=Decimals(rows, found))
+    values = widened(array.drop_null() if len(rows) < len(kinds) else array)
+    numbers[rows] = decimal_keys(values)
+    return plain_column(kinds, numbers)._replace(decimals=Decimals(rows, values))
 
 
 def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:

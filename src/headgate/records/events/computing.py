@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headgate.contents.columns import picked
 from headgate.core.interning import TextPool
 from headgate.core.schema import arrow_kind
-from headgate.core.text.words import words
+from headgate.core.text.alphabets import words
 from headgate.core.values import Kind
 from headgate.records.computed import LOWER, expression_of
 from headgate.records.events.columns import Column, from_values, plain_column, python_values, text_forms
@@ -36,41 +37,41 @@ def computed(path: Path, given: Column) -> Column:
     there = code >= 0
     made = [text.lower() if path[0] == LOWER else list(dict.fromkeys(words(text))) for text in pool.texts()]
     column = from_values([*made, None])
-    place = np.where(there, code, len(made))
+    row_of = np.where(there, code, len(made))
     start = np.zeros(len(code) + 1, np.int64)
     if column.elements is None:
         return Column(
-            column.kind[place], np.zeros(len(code), np.int64), column.code[place], column.texts, start, None
+            column.kind[row_of], np.zeros(len(code), np.int64), column.code[row_of], column.texts, start, None
         )
-    lengths = np.diff(column.start)[place]
-    np.cumsum(lengths, out=start[1:])
-    inside = np.repeat(column.start[place] - start[:-1], lengths) + np.arange(start[-1])
+    start, inside = picked(column.start, row_of)
     elements = column.elements
     own = plain_column(elements.kind[inside], np.zeros(len(inside), np.int64))
     own = own._replace(code=elements.code[inside], texts=elements.texts)
-    return plain_column(column.kind[place], np.zeros(len(code), np.int64))._replace(start=start, elements=own)
+    return plain_column(column.kind[row_of], np.zeros(len(code), np.int64))._replace(
+        start=start, elements=own
+    )
 
 
 def computed_batch(columns: BatchColumns, path: Path, known: dict[Path, Numbers | None]) -> Column:
     """Evaluate an expression for all rows; `known` are the columns that were read as numbers."""
-    found = expression_of(path)
-    if not found.attributes:
-        return from_values([found.of_values(())] * columns.count)
-    arrays = [columns.array(own) for own in found.attributes]
+    expression = expression_of(path)
+    if not expression.attributes:
+        return from_values([expression.of_values(())] * columns.count)
+    arrays = [columns.array(own) for own in expression.attributes]
     numbers = {}
-    for own, array in zip(found.attributes, arrays, strict=True):
+    for own, array in zip(expression.attributes, arrays, strict=True):
         if own not in known:
             known[own] = None if array is None else _numbers_of(columns, own, array)
         one = known[own]
         if one is not None:
             numbers[own] = one
-    made = compute(found.node, numbers) if numbers else None
+    made = compute(expression.node, numbers) if numbers else None
     if made is not None:
         return _from_numbers(made, columns.count)
     if len(arrays) == 1 and arrays[0] is not None and arrow_kind(arrays[0].type) is Kind.STRING:
-        return of_texts(found, columns(found.attributes[0]))
+        return of_texts(expression, columns(expression.attributes[0]))
     given = [[None] * columns.count if array is None else python_values(array) for array in arrays]
-    return from_values(list(map(found.of_values, zip(*given, strict=True))))
+    return from_values(list(map(expression.of_values, zip(*given, strict=True))))
 
 
 def _numbers_of(columns: BatchColumns, path: Path, array: pa.Array[Any]) -> Numbers | None:
@@ -93,12 +94,12 @@ def of_texts(expression: Expression, given: Column) -> Column:
             return _recoded(given, made_texts)
     made = [expression.of_values((text,)) for text in given.texts.texts()]
     made.append(expression.of_values((None,)))
-    place = np.where(given.code >= 0, given.code, len(made) - 1)
+    row_of = np.where(given.code >= 0, given.code, len(made) - 1)
     column = from_values(made)
     if column.elements is not None or column.decimals is not None:
-        return from_values([made[each] for each in place.tolist()])
-    start = np.zeros(len(place) + 1, np.int64)
-    return Column(column.kind[place], column.number[place], column.code[place], column.texts, start, None)
+        return from_values([made[each] for each in row_of.tolist()])
+    start = np.zeros(len(row_of) + 1, np.int64)
+    return Column(column.kind[row_of], column.number[row_of], column.code[row_of], column.texts, start, None)
 
 
 def _is_ascii(given: Column) -> bool:
@@ -109,8 +110,8 @@ def _is_ascii(given: Column) -> bool:
 def _recoded(given: Column, texts: pa.Array[Any]) -> Column:
     """Put other texts in the place of those of a column, each once."""
     coded = texts.dictionary_encode()
-    place = np.asarray(coded.indices, np.int32)
-    code = np.where(given.code >= 0, place[given.code], np.int32(-1)).astype(np.int32)
+    indices = np.asarray(coded.indices, np.int32)
+    code = np.where(given.code >= 0, indices[given.code], np.int32(-1)).astype(np.int32)
     return given._replace(code=code, texts=TextPool.from_arrow(coded.dictionary))
 
 

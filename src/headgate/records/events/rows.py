@@ -13,7 +13,7 @@ code stands for all. So the row has an order of its own, and is brought into tha
 
 Whatever is odd (a value of a foreign type, two names that only case tells apart, no dict at all) is left to
 the flattened attributes of the event, which refuse it in their own words or have it read slowly.
-`encode_events` does the same by columns, and is what this is held against.
+`encode` does the same by columns, and is what this is held against.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ from headgate.records.computed import (
     sources,
     value_of,
 )
-from headgate.records.events.line_codes import LineCodes
+from headgate.records.events.encode import LineCodes
 from headgate.records.events.unnamed import Checked, CheckedObjects
 from headgate.records.index.arrays import Events
-from headgate.records.index.grams import GRAMS, event_grams
-from headgate.records.index.line_words import LineWords
+from headgate.records.index.grams import GRAMS, LineWords, event_grams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -80,8 +79,6 @@ SPELLINGS = 1 << 13
 
 _KEPT = (type(None), bool, int, float, str, dt.date)
 """Types of which values are kept. Of equal decimals one may be refused, and moments hardly come twice."""
-_REPEATED = (type(None), bool, int, str)
-"""Types of which what is computed is kept; of doubles, 0.0 and -0.0 are equal and not the same."""
 _SCALARS = (*_KEPT, Decimal, dt.datetime)
 _FORMS = (bool, int, str)
 """What LIKE sees."""
@@ -103,7 +100,7 @@ class Codes(dict[Any, "Found"]):
 
     def __missing__(self, value: Any) -> Found:
         check(value, self._attribute.path)
-        found = self._attribute.find(value, kind_of(value))
+        entry = self._attribute.find(value, kind_of(value))
         # Of doubles, 0.0 and -0.0 are equal and not the same to expressions.
         if (
             self._keep
@@ -112,8 +109,8 @@ class Codes(dict[Any, "Found"]):
         ):
             if len(self) >= KEPT:
                 self.clear()
-            self[value] = found
-        return found
+            self[value] = entry
+        return entry
 
 
 class Attribute:
@@ -183,14 +180,14 @@ class Attribute:
 
     def found(self, codes: tuple[int, ...]) -> Found:
         """Return where codes go, and these: the same object each time."""
-        found = self._found.get(codes)
-        if found is None:
+        entry = self._found.get(codes)
+        if entry is None:
             if len(self._found) >= KEPT:
                 self._found.clear()
             # Once for all values that have them: most codes belong to many.
             one = codes[0] if codes else 0
-            found = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
-        return found
+            entry = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
+        return entry
 
 
 class Level:
@@ -228,18 +225,18 @@ class Level:
         """Return what values of a name and a type are looked up in, where one of the two is new."""
         if not isinstance(name, str):
             raise _Odd
-        found = self.attribute(name)
-        if kind not in found.types:
+        attribute = self.attribute(name)
+        if kind not in attribute.types:
             raise _Odd
         folded = self.part(name)
-        if len(self.types) >= SPELLINGS and (found is self._unnamed or folded in self._spelled):
+        if len(self.types) >= SPELLINGS and (attribute is self._unnamed or folded in self._spelled):
             self.twice = True
-            return found.types[kind]
+            return attribute.types[kind]
         if self._spelled.setdefault(folded, name) != name:
             # Before it is kept: another thread may look it up right then.
             self.twice = True
-        self.types[name] = found.types
-        return found.types[kind]
+        self.types[name] = attribute.types
+        return attribute.types[kind]
 
     def value(self, data: Mapping[str, Any], folded: str, otherwise: Any = None) -> Any:
         """Return the value of a name, given folded, in an object whose names were learned."""
@@ -259,22 +256,10 @@ class _Computed:
         self.attribute = attribute
         self._of_values = expression.of_values
         self._places = places
-        self.only = places[0] if len(places) == 1 else -1
-        """The place of the one attribute that it reads; -1 if there are several."""
-        self.known: dict[type, dict[Any, Found]] = {kind: {} for kind in _REPEATED}
-        """Codes by the value of that attribute, as far as they are kept."""
 
     def of(self, values: Sequence[Any]) -> Any:
         """Compute the value."""
-        return self._of_values([values[place] for place in self._places])
-
-    def keep(self, value: Any, found: Found) -> None:
-        """Keep the codes of a value."""
-        known = self.known.get(type(value))
-        if known is not None and not (type(value) is str and len(value) > LONGEST):
-            if len(known) >= KEPT:
-                known.clear()
-            known[value] = found
+        return self._of_values([values[position] for position in self._places])
 
 
 class Beside:
@@ -293,9 +278,9 @@ class Beside:
     def forget(self, e: int) -> None:
         """Take back what was read of the last event."""
         lists: list[list[Any]] = [*self.elements.values(), *self.words.values()]
-        for found in lists:
-            while found and found[-1][0] == e:
-                found.pop()
+        for items in lists:
+            while items and items[-1][0] == e:
+                items.pop()
         while self.texts and self.texts[-1][1] == e:
             self.texts.pop()
 
@@ -390,22 +375,22 @@ class RowEncoder:
 
     def _bundle(self) -> set[Path]:
         """Let what is computed from one attribute go with its values, but for arrays and texts for LIKE."""
-        found: dict[Path, list[Path]] = {}
+        by_source: dict[Path, list[Path]] = {}
         waiting: set[Path] = set()
         for path, attribute in self.attributes.items():
             if attribute.seen and not is_computed(path):
                 waiting.add(path)
             own = only_source(path)
             if own is not None and not attribute.seen and not attribute.multi:
-                found.setdefault(own, []).append(path)
+                by_source.setdefault(own, []).append(path)
             elif path[0] in {LOWER, WORDS}:
                 waiting.update(sources(path))
-        for own, paths in found.items():
+        for own, paths in by_source.items():
             if own not in waiting:
                 source = self.attributes.setdefault(own, Attribute(own, (), self._nowhere))
                 source.named = source.computes = True
                 source.made = [(path, self.attributes.pop(path).lines) for path in paths]
-        return {path for own, paths in found.items() if own not in waiting for path in paths}
+        return {path for own, paths in by_source.items() if own not in waiting for path in paths}
 
     def _order(self) -> None:
         """Give all attributes their places in a row, and find the way from it to the order of lines."""
@@ -417,12 +402,12 @@ class RowEncoder:
             attribute.settle(order)
         settled = set(order)
         order += [line for line in range(self._lines) if line not in settled]
-        self._places = {line: place for place, line in enumerate(order)}
+        self._places = {line: position for position, line in enumerate(order)}
         self._nulls = [self._nulls[line] for line in (*order, self._nowhere)]
         for attribute in self.attributes.values():
             if attribute.computes:
-                place, code = attribute.find(None, Kind.NULL)
-                self._nulls[place] = code
+                position, code = attribute.find(None, Kind.NULL)
+                self._nulls[position] = code
         back = [self._places[line] for line in range(self._lines)]
         self._in_order = None if back == list(range(self._lines)) else itemgetter(*back)
 
@@ -514,8 +499,8 @@ class RowEncoder:
             if codes is None:
                 late.append((name, value))
             else:
-                place, code = codes[value]
-                row[place] = code
+                position, code = codes[value]
+                row[position] = code
         if level.twice and not level.distinct(data):
             raise _Odd
         for name, value in late:
@@ -539,36 +524,27 @@ class RowEncoder:
         for name in path:
             if type(value) is not dict or level is None:
                 return otherwise
-            found = level.value(value, name, otherwise)
+            inner = level.value(value, name, otherwise)
             level = level.inside(name)
-            value = found
+            value = inner
         return value
 
     def _compute(self, values: Sequence[Any], row: list[Any], e: int, batch: Beside) -> None:
         """Read what expressions give, as if the event had it."""
         for each in self._computed:
-            if each.only >= 0:
-                given = values[each.only]
-                known = each.known.get(type(given))
-                found = None if known is None else known.get(given)
-                if found is not None:
-                    row[found[0]] = found[1]
-                    continue
             value = each.of(values)
             codes = each.attribute.types[type(value)]
             if codes is None:
                 self._add(value, each.attribute, row, e, batch)
                 continue
-            found = codes[value]
-            row[found[0]] = found[1]
-            if each.only >= 0:
-                each.keep(values[each.only], found)
+            position, code = codes[value]
+            row[position] = code
 
     def _read_object(
         self, value: dict[str, Any], attribute: Attribute, prefix: Path, row: list[Any], e: int, batch: Beside
     ) -> None:
-        place, code = attribute.find(value, Kind.OBJECT)
-        row[place] = code
+        position, code = attribute.find(value, Kind.OBJECT)
+        row[position] = code
         if attribute.inside is None:
             self._unnamed.check(value, len(prefix))
         elif len(prefix) >= MAX_DEPTH:
@@ -586,13 +562,13 @@ class RowEncoder:
     def _add(self, value: Any, attribute: Attribute, row: list[Any], e: int, batch: Beside) -> None:
         """Read one value that was checked."""
         kind = kind_of(value)
-        place, code = attribute.find(value, kind)
-        row[place] = code
+        position, code = attribute.find(value, kind)
+        row[position] = code
         if kind is Kind.ARRAY:
             kinds = [kind_of(item) for item in value]
             for line in attribute.multi:
-                found = [line.code(item, own) for item, own in zip(value, kinds, strict=True)]
-                batch.elements.setdefault(line.number, []).append((e, found))
+                item_codes = [line.code(item, own) for item, own in zip(value, kinds, strict=True)]
+                batch.elements.setdefault(line.number, []).append((e, item_codes))
         elif attribute.waits and type(value) in _FORMS:
             text = str(value).lower() if kind is Kind.BOOL else str(value)
             if attribute.seen:
@@ -609,10 +585,10 @@ class RowEncoder:
         multi_start = np.zeros((self._lines, 2), np.int64)
         parts, total = [], 0
         for line, ((_, text),) in batch.words.items():
-            found = self._words[line].find_one(text)
-            multi_start[line] = total, total + len(found)
-            parts.append(found)
-            total += len(found)
+            word_codes = self._words[line].find_one(text)
+            multi_start[line] = total, total + len(word_codes)
+            parts.append(word_codes)
+            total += len(word_codes)
         multi_codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return self._one._replace(codes=codes, multi_start=multi_start, multi_codes=multi_codes)
 
@@ -633,9 +609,9 @@ class RowEncoder:
         parts, total = [np.zeros(0, np.int32)], 0
         for line, elements in batch.elements.items():
             sizes = np.zeros(count + 1, np.int64)
-            sizes[[e + 1 for e, _ in elements]] = [len(found) for _, found in elements]
+            sizes[[e + 1 for e, _ in elements]] = [len(item_codes) for _, item_codes in elements]
             multi_start[line] = total + np.cumsum(sizes)
-            parts.append(np.array([code for _, found in elements for code in found], np.int32))
+            parts.append(np.array([code for _, item_codes in elements for code in item_codes], np.int32))
             total += len(parts[-1])
         for line, texts in batch.words.items():
             start, codes_of = self._words[line].find(TextPool.build(text for _, text in texts))

@@ -2,11 +2,16 @@
 
 A filter is a few conjunctions. An event comes to a conjunction by a value, a range or a part of a text that
 the conjunction demands, or by two of them; to one that demands nothing that is rare, every event comes.
+
+Beside why a filter holds, these words are put to its predicates as people wrote them: which lead there,
+which are verified. By what an index comes to a filter depends on the others. Up to MOST of them are looked
+at, which of a larger set are as good as all: they say which values are rare.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +19,17 @@ import numpy as np
 from headgate.contents.protocol import EVERY_EVENT, Access, Costs
 from headgate.records.computed import is_computed, shown
 from headgate.records.events.encode import encode
-from headgate.records.index.access import BY_GRAM, PAIR
+from headgate.records.explain.explain import leaves, written
+from headgate.records.index.access import ATOM_BITS, ATOM_MASK, BY_GRAM, PAIR
 from headgate.records.index.build import by_events, by_filters, choose
 from headgate.records.index.clusters import lines_of_atoms
 from headgate.records.index.grams import GRAMS
-from headgate.records.programs.programs import ALL, ANY, GLOB, VALUE
+from headgate.records.language.rewrite import normalise, push_not
+from headgate.records.programs.binding import compile_filters
+from headgate.records.programs.elements import typeof_path
+from headgate.records.programs.leaves import SetLeaf
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.programs import ALL, ANY, GLOB, VALUE, concatenate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +42,10 @@ if TYPE_CHECKING:
     from headgate.records.programs.programs import Programs
 
     Ints = NDArray[np.int64]
+    from headgate.records.explain.explain import Explanation
+    from headgate.records.index.live import State
+    from headgate.records.language.model import Expression
+
 
 NEVER, ALWAYS = "it can never match", "it matches every event"
 
@@ -45,23 +60,25 @@ def find_access(
 
     `weigh` says how often events have each value, instead of the sample. `only` names some of the filters.
     """
-    found = choose(programs, weigh or (by_filters if events is None else by_events(events)))
-    terms = len(found.terms.term_filter)
-    owner = np.concatenate([found.terms.term_filter, found.terms.trees])
-    comers = None if events is None else _Comers(programs, found, events)
+    choices = choose(programs, weigh or (by_filters if events is None else by_events(events)))
+    terms = len(choices.terms.term_filter)
+    owner = np.concatenate([choices.terms.term_filter, choices.terms.trees])
+    comers = None if events is None else _Comers(programs, choices, events)
     entities: list[list[int]] = [[] for _ in range(programs.filters)]
     for entity, filed in enumerate(owner.tolist()):
         entities[filed].append(entity)
-    begin = np.searchsorted(found.of[order := np.argsort(found.of, kind="stable")], np.arange(len(owner) + 1))
-    keys = found.key[order]
-    line_of = lines_of_atoms(found.atoms.line_base, found.atoms.level_base, found.atoms.size)
+    begin = np.searchsorted(
+        choices.of[order := np.argsort(choices.of, kind="stable")], np.arange(len(owner) + 1)
+    )
+    keys = choices.key[order]
+    line_of = lines_of_atoms(choices.atoms.line_base, choices.atoms.level_base, choices.atoms.size)
     answers = []
     owners = _computed(programs)
     counts = Counter(name for names in owners for name in names)
     for number in range(programs.filters) if only is None else only:
         own, computed = entities[number], owners[number]
         shared = sum(counts[name] > 1 for name in computed)
-        possible = [each for each in own if each >= terms or not _is_empty(programs, found, each)]
+        possible = [each for each in own if each >= terms or not _is_empty(programs, choices, each)]
         words: list[str] = []
         ways: list[str] = []
         indexed: list[str] = []
@@ -70,12 +87,12 @@ def find_access(
         for entity in possible:
             led = keys[begin[entity] : begin[entity + 1]]
             if entity < terms:
-                leading = list(_words(programs, found, entity))
+                leading = list(_words(programs, choices, entity))
                 words.append(" and ".join(leading) or EVERY_EVENT)
-                ways.append(_way(programs, found, entity))
-                verified += _checked(programs, found, entity)
+                ways.append(_way(programs, choices, entity))
+                verified += _checked(programs, choices, entity)
             else:
-                leading = _tree_words(programs, found, line_of[led])
+                leading = _tree_words(programs, choices, line_of[led])
                 words.append(" or ".join(leading) or EVERY_EVENT)
                 ways.append("value" if leading else "none")
                 verified += _tree_checks(programs, int(owner[entity]))
@@ -85,7 +102,8 @@ def find_access(
         if EVERY_EVENT in words:
             words = [EVERY_EVENT]
         always = any(
-            each < terms and found.terms.term_start[each] == found.terms.term_start[each + 1] for each in own
+            each < terms and choices.terms.term_start[each] == choices.terms.term_start[each + 1]
+            for each in own
         )
         answers.append(
             Access(
@@ -107,41 +125,43 @@ def find_access(
 
 def _computed(programs: Programs) -> list[tuple[str, ...]]:
     """List what is computed for each filter."""
-    found = []
+    names = []
     for number in range(programs.filters):
         tokens = programs.tokens[programs.token_start[number] : programs.token_start[number + 1]]
         owners = dict.fromkeys(programs.leaf_attribute[tokens[tokens >= 0]].tolist())
         paths = (programs.attributes[owner] for owner in owners)
-        found.append(tuple(shown(path) for path in paths if is_computed(path)))
-    return found
+        names.append(tuple(shown(path) for path in paths if is_computed(path)))
+    return names
 
 
-def _way(programs: Programs, found: Choices, term: int) -> str:
+def _way(programs: Programs, choices: Choices, term: int) -> str:
     """Name the kind of what leads to a conjunction."""
-    chosen = [(part, mode) for part, mode in found.chosen[term].reshape(2, 2).tolist() if part >= 0]
+    chosen = [(part, mode) for part, mode in choices.chosen[term].reshape(2, 2).tolist() if part >= 0]
     if len(chosen) != 1:
         return "pair" if chosen else "none"
     part, mode = chosen[0]
     if mode == BY_GRAM:
         return "letters"
-    if programs.leaf_kind[found.parts.part_leaf[part]] == ANY:
+    if programs.leaf_kind[choices.parts.part_leaf[part]] == ANY:
         return "element"
     return "range" if mode else "value"
 
 
-def _words(programs: Programs, found: Choices, term: int) -> Iterator[str]:
+def _words(programs: Programs, choices: Choices, term: int) -> Iterator[str]:
     """Name what leads to a conjunction: one thing, or two."""
-    for part, mode in found.chosen[term].reshape(2, 2).tolist():
+    for part, mode in choices.chosen[term].reshape(2, 2).tolist():
         if part >= 0:
-            yield _word(programs, int(found.parts.part_leaf[part]), mode)
+            yield _word(programs, int(choices.parts.part_leaf[part]), mode)
 
 
-def _checked(programs: Programs, found: Choices, term: int) -> Iterator[str]:
+def _checked(programs: Programs, choices: Choices, term: int) -> Iterator[str]:
     """Name what is checked of a conjunction: all but the values that lead there, which are exact."""
-    modes = dict(found.chosen[term].reshape(2, 2).tolist())
-    for part in found.terms.part[found.terms.term_start[term] : found.terms.term_start[term + 1]].tolist():
+    modes = dict(choices.chosen[term].reshape(2, 2).tolist())
+    for part in choices.terms.part[
+        choices.terms.term_start[term] : choices.terms.term_start[term + 1]
+    ].tolist():
         if modes.get(part) != 0:
-            yield _word(programs, int(found.parts.part_leaf[part]))
+            yield _word(programs, int(choices.parts.part_leaf[part]))
 
 
 def _word(programs: Programs, leaf: int, mode: int = 0) -> str:
@@ -171,12 +191,12 @@ def word_of(path: Path, kind: int) -> str:
     return f"elements of {name}" if kind == ANY and not is_computed(path) else name
 
 
-def _tree_words(programs: Programs, found: Choices, lines: Ints) -> list[str]:
+def _tree_words(programs: Programs, choices: Choices, lines: Ints) -> list[str]:
     names = set()
-    for line in {each % found.lines.size for each in lines.tolist()}:
-        multi = found.lines.line_multi[line]
+    for line in {each % choices.lines.size for each in lines.tolist()}:
+        multi = choices.lines.line_multi[line]
         kind = GLOB if multi == GRAMS else ANY if multi else VALUE
-        names.add(word_of(programs.attributes[found.lines.line_attribute[line]], kind))
+        names.add(word_of(programs.attributes[choices.lines.line_attribute[line]], kind))
     return sorted(names)
 
 
@@ -186,11 +206,13 @@ def _tree_checks(programs: Programs, number: int) -> Iterator[str]:
     return (_word(programs, leaf) for leaf in tokens[tokens >= 0].tolist())
 
 
-def _is_empty(programs: Programs, found: Choices, term: int) -> bool:
+def _is_empty(programs: Programs, choices: Choices, term: int) -> bool:
     """Tell whether no value of an attribute has all that a conjunction demands of it."""
-    parts = found.parts
+    parts = choices.parts
     left: dict[int, set[int]] = {}
-    for part in found.terms.part[found.terms.term_start[term] : found.terms.term_start[term + 1]].tolist():
+    for part in choices.terms.part[
+        choices.terms.term_start[term] : choices.terms.term_start[term + 1]
+    ].tolist():
         line = int(parts.part_line[part])
         if line < 0 or programs.leaf_kind[parts.part_leaf[part]] != VALUE:
             continue
@@ -209,14 +231,14 @@ def _is_empty(programs: Programs, found: Choices, term: int) -> bool:
 class _Comers:
     """Which events have which codes and buckets, the atoms that lead to filters."""
 
-    def __init__(self, programs: Programs, found: Choices, events: Columns) -> None:
-        shell = found.shell(programs)
+    def __init__(self, programs: Programs, choices: Choices, events: Columns) -> None:
+        shell = choices.shell(programs)
         encoded = encode(events, shell)
         self.count = events.count
-        atoms = found.atoms
+        atoms = choices.atoms
         pairs: list[tuple[Ints, Ints]] = []
-        for line in range(found.lines.size):
-            if found.lines.line_multi[line]:
+        for line in range(choices.lines.size):
+            if choices.lines.line_multi[line]:
                 start = encoded.multi_start[line]
                 rows = np.repeat(np.arange(self.count), np.diff(start))
                 codes = encoded.multi_codes[start[0] : start[-1]].astype(np.int64)
@@ -235,17 +257,91 @@ class _Comers:
 
     def of(self, keys: Ints) -> NDArray[np.bool_]:
         """Tell of each event whether it comes by one of some keys."""
-        found = np.zeros(self.count, bool)
+        coming = np.zeros(self.count, bool)
         for key in keys.tolist():
             if key < PAIR:
-                found[self._having(key)] = True
+                coming[self._having(key)] = True
                 continue
             both = np.zeros(self.count, np.int8)
-            for atom in ((key >> 31) & 0x7FFFFFFF, key & 0x7FFFFFFF):
+            for atom in ((key >> ATOM_BITS) & ATOM_MASK, key & ATOM_MASK):
                 both[np.unique(self._having(atom))] += 1
-            found |= both == 2
-        return found
+            coming |= both == 2
+        return coming
 
     def _having(self, atom: int) -> Ints:
         begin, end = np.searchsorted(self._atom, (atom, atom + 1))
         return self._row[begin:end]
+
+
+MOST = 1_000
+"""Filters among which one is looked at: those of a larger set at equal distances."""
+
+
+class IndexUse:
+    """What the index does for the filters of a state, as it is now; what was asked is kept."""
+
+    def __init__(self, state: State, weigh: Weigh | None) -> None:
+        self._state = state
+        self._weigh = weigh
+        self._changes = state.changes
+        early, late = state.left()
+        numbers = np.concatenate([np.flatnonzero(early), len(early) + np.flatnonzero(late)])
+        self._whole = len(numbers) <= MOST
+        if not self._whole:
+            numbers = numbers[np.linspace(0, len(numbers) - 1, MOST).astype(np.int64)]
+        self._places = {number: place for place, number in enumerate(numbers.tolist())}
+        self._programs = compile_filters([state.text(number) for number in self._places]).programs
+        self._found: dict[int, Access] = {}
+
+    def is_of(self, state: State) -> bool:
+        """Tell whether a state has not changed since."""
+        return state is self._state and state.changes == self._changes
+
+    def access(self, number: int) -> Access:
+        """Say by what events come to a filter, and what it costs."""
+        access = self._found.get(number)
+        if access is None:
+            access = self._found[number] = self._find(number)
+        return access
+
+    def _find(self, number: int) -> Access:
+        programs, position = self._programs, self._places.get(number)
+        if position is None:
+            own = compile_filters([self._state.text(number)]).programs
+            programs, position = concatenate([programs, own]), programs.filters
+        (access,) = find_access(programs, None, self._weigh, [position])
+        assert access.costs is not None, "records have them"
+        return access if self._whole else access._replace(costs=replace(access.costs, shared=None))
+
+
+def with_access(told: Explanation, expression: Expression, access: Access) -> Explanation:
+    """Add to an explanation of a filter what the index does for it."""
+    costs = access.costs
+    assert costs is not None, "records have them"
+    leading, checked = {*costs.indexed}, {*costs.verified}
+    indexed, verified = [], []
+    for node in leaves(push_not(expression)):
+        words = {*_words_of(node)}
+        if not leading.isdisjoint(words | {*map(range_of, words)}):
+            indexed.append(written(node))
+        if not checked.isdisjoint(words):
+            verified.append(written(node))
+    return replace(
+        told,
+        indexed_by=access.by,
+        indexed=tuple(dict.fromkeys(indexed)),
+        verified=tuple(dict.fromkeys(verified)),
+        costs=costs,
+        notes=() if access.note is None else (access.note,),
+    )
+
+
+def _words_of(node: Expression) -> Iterator[str]:
+    """List the words by which `access` may name a predicate, negated or not."""
+    for leaf in compile_program(normalise(node)).leaves:
+        kind = int(leaf.quantifier) if isinstance(leaf, SetLeaf) else GLOB
+        yield word_of(leaf.path, kind)
+        typed = typeof_path(leaf.path)
+        if typed is not None:
+            # What is asked of the type may have been merged with what is asked of the value.
+            yield word_of(typed, VALUE)

@@ -14,34 +14,11 @@ from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 from headgate.core.casts import to_date, to_double, to_int, to_timestamp
-from headgate.core.text.words import words
+from headgate.core.text.alphabets import words
 from headgate.core.values import PRESENT, micros
 from headgate.records.computed import LOWER, compute, shown, value_of
-from headgate.records.language.model import (
-    MOMENTS,
-    NULL,
-    NUMBERS,
-    And,
-    ArrayContains,
-    ArraysOverlap,
-    Between,
-    Comparison,
-    Constant,
-    Expression,
-    ForAll,
-    HasWord,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    LiteralType,
-    Not,
-    Op,
-    Or,
-    Truth,
-    common_type,
-    convert,
-)
+from headgate.records.language import model
+from headgate.records.language.model import NULL, Expression, Literal, LiteralType, Op
 from headgate.records.language.patterns import to_regex
 from headgate.records.language.printing import print_filter, print_literal
 from headgate.records.language.rewrite import push_not
@@ -49,11 +26,10 @@ from headgate.records.names import plain_text
 from headgate.records.reference import compare, evaluate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from headgate.contents.protocol import Costs
     from headgate.core.values import Path
-    from headgate.records.language.model import Predicate
 
     Gap = Decimal | float | dt.timedelta
 
@@ -63,55 +39,57 @@ _EXACT = Context(prec=160)
 _EQUALITIES = {Op.EQ, Op.NULL_SAFE_EQ}
 
 
-def note(predicate: Predicate, value: object, *, negated: bool, held: bool | None, present: bool) -> str:
+def note(
+    predicate: model.Predicate, value: object, *, negated: bool, held: bool | None, present: bool
+) -> str:
     """Say why a predicate (negated or not) was FALSE or NULL; empty where the value says it all."""
     if value is None:
         return "the attribute is NULL" if present else "the event has no such attribute"
     if held is None:
         return f"unknown: {_unknown(predicate, value)}"
     match predicate:
-        case IsNull() | Comparison(Op.NULL_SAFE_EQ, _, Literal(LiteralType.NULL)):
+        case model.IsNull() | model.Comparison(Op.NULL_SAFE_EQ, _, Literal(LiteralType.NULL)):
             return "the attribute is not NULL"
-        case Truth():
+        case model.Truth():
             return "it is true" if negated else "it is false"
-        case Like():
+        case model.Like():
             return _like(predicate, value, negated=negated)
-        case HasWord(_, word):
+        case model.HasWord(_, word):
             return _word(word, value, negated=negated)
-        case ArrayContains() | ArraysOverlap():
+        case model.ArrayContains() | model.ArraysOverlap():
             return _elements(literals_of(predicate), value, negated=negated)
-        case ForAll():
+        case model.ForAll():
             return _every(predicate, value, negated=negated)
-        case Comparison() | Between() | In():
+        case model.Comparison() | model.Between() | model.In():
             return _compared(predicate, value, negated=negated)
 
 
-def literals_of(predicate: Predicate) -> tuple[Literal, ...]:
+def literals_of(predicate: model.Predicate) -> tuple[Literal, ...]:
     """List the literals of a predicate, in the type that they are compared in."""
     match predicate:
-        case Comparison(_, _, literal) | ArrayContains(_, literal):
+        case model.Comparison(_, _, literal) | model.ArrayContains(_, literal):
             return (literal,)
-        case Between(_, low, high):
+        case model.Between(_, low, high):
             return (low, high)
-        case In(_, literals) | ArraysOverlap(_, literals) | ForAll(_, literals):
-            common = common_type(literals)
+        case model.In(_, literals) | model.ArraysOverlap(_, literals) | model.ForAll(_, literals):
+            common = model.common_type(literals)
             assert common is not None
-            return tuple(convert(literal, common) for literal in literals)
+            return tuple(model.convert(literal, common) for literal in literals)
     return ()
 
 
-def _unknown(predicate: Predicate, value: object) -> str:
-    if isinstance(predicate, ArrayContains | ArraysOverlap | ForAll):
+def _unknown(predicate: model.Predicate, value: object) -> str:
+    if isinstance(predicate, model.ArrayContains | model.ArraysOverlap | model.ForAll):
         if not isinstance(value, list | tuple):
             return f"{value!r} is not an array"
-        if None in value and not (isinstance(predicate, ForAll) and predicate.nulls):
+        if None in value and not (isinstance(predicate, model.ForAll) and predicate.nulls):
             return "the array has a NULL element"
     if NULL in literals_of(predicate):
         return "compared with NULL"
     return f"{value!r} cannot be compared here"
 
 
-def _like(predicate: Like, value: object, *, negated: bool) -> str:
+def _like(predicate: model.Like, value: object, *, negated: bool) -> str:
     if negated:
         return "the text fits the pattern"
     if predicate.attribute.function == LOWER:
@@ -144,7 +122,7 @@ def _elements(literals: tuple[Literal, ...], value: object, *, negated: bool) ->
     return f"the nearest element is off by {nearest}" if nearest else "no element is equal"
 
 
-def _every(predicate: ForAll, value: object, *, negated: bool) -> str:
+def _every(predicate: model.ForAll, value: object, *, negated: bool) -> str:
     assert isinstance(value, list | tuple)
     literals = literals_of(predicate)
     wanted = "in the list" if literals else "NULL"
@@ -154,9 +132,9 @@ def _every(predicate: ForAll, value: object, *, negated: bool) -> str:
     return f"the element {strange!r} is not {wanted}"
 
 
-def _compared(predicate: Comparison | Between | In, value: object, *, negated: bool) -> str:
+def _compared(predicate: model.Comparison | model.Between | model.In, value: object, *, negated: bool) -> str:
     literals = literals_of(predicate)
-    if isinstance(predicate, Between):
+    if isinstance(predicate, model.Between):
         low, high = (compare(value, literal) for literal in literals)
         if not negated and low is not None and high is not None and low <= 0 <= high and low != high:
             return "the range is empty"
@@ -171,12 +149,16 @@ def _compared(predicate: Comparison | Between | In, value: object, *, negated: b
     if not distance:
         return ""
     return (
-        f"inside, off by {distance}" if isinstance(predicate, Between) and negated else f"off by {distance}"
+        f"inside, off by {distance}"
+        if isinstance(predicate, model.Between) and negated
+        else f"off by {distance}"
     )
 
 
-def _text(predicate: Comparison | Between | In, value: str, wanted: list[str]) -> str:
-    if isinstance(predicate, In) or (isinstance(predicate, Comparison) and predicate.op in _EQUALITIES):
+def _text(predicate: model.Comparison | model.Between | model.In, value: str, wanted: list[str]) -> str:
+    if isinstance(predicate, model.In) or (
+        isinstance(predicate, model.Comparison) and predicate.op in _EQUALITIES
+    ):
         if value.lower() in {text.lower() for text in wanted}:
             return "differs in case only"
         if value.strip() in {text.strip() for text in wanted}:
@@ -194,8 +176,8 @@ def _equal(value: object, literals: Iterable[Literal]) -> Literal | None:
 
 
 def _gaps(values: Iterable[object], literals: tuple[Literal, ...]) -> list[Gap]:
-    found = (_gap(value, literal) for value in values for literal in literals)
-    return [gap for gap in found if gap is not None]
+    gaps = (_gap(value, literal) for value in values for literal in literals)
+    return [gap for gap in gaps if gap is not None]
 
 
 def _gap(value: object, literal: Literal) -> Gap | None:
@@ -206,9 +188,9 @@ def _gap(value: object, literal: Literal) -> Gap | None:
     if isinstance(value, dt.date):
         right = to_timestamp(str(other)) if kind is LiteralType.STRING else other
         return _moments(micros(value), right)
-    if isinstance(value, str) and kind in MOMENTS:
+    if isinstance(value, str) and kind in model.MOMENTS:
         return _moments(to_date(value) if kind is LiteralType.DATE else to_timestamp(value), other)
-    if isinstance(value, str) and kind in NUMBERS:
+    if isinstance(value, str) and kind in model.NUMBERS:
         return _numbers(to_int(value) if kind is LiteralType.INT else to_double(value), other)
     if isinstance(value, Decimal) and kind in {LiteralType.STRING, LiteralType.DOUBLE}:
         value = float(value)
@@ -253,6 +235,11 @@ class Clause:
     value: object
     held: bool | None
     note: str = ""
+
+    @property
+    def seen(self) -> str:
+        """Say what the event has."""
+        return f"{self.attribute} = {_shown(self.value)}" if self.attribute else ""
 
 
 @dataclass(frozen=True)
@@ -318,9 +305,8 @@ def clause_lines(clauses: tuple[Clause, ...]) -> list[str]:
     width = max((len(clause.text) for clause in clauses), default=0)
     lines = []
     for clause in clauses:
-        value = f"{clause.attribute} = {_shown(clause.value)}" if clause.attribute else ""
         note = f" ({clause.note})" if clause.note else ""
-        lines.append(f"  {signs[clause.held]:8}{clause.text:{width}}   {value}{note}".rstrip())
+        lines.append(f"  {signs[clause.held]:8}{clause.text:{width}}   {clause.seen}{note}".rstrip())
     return lines
 
 
@@ -330,36 +316,50 @@ def _shown(value: object) -> str:
 
 def leaves(node: Expression) -> list[Expression]:
     """List the predicates from left to right, negated or not; only for what `push_not` has been over."""
-    if isinstance(node, And | Or):
+    if isinstance(node, model.And | model.Or):
         return [leaf for child in node.children for leaf in leaves(child)]
     return [node]
 
 
-def fewest(node: Expression, attributes: Mapping[Path, object]) -> tuple[Expression, ...] | None:
+def fewest(
+    node: Expression,
+    attributes: Mapping[Path, object],
+    possible: Callable[[Expression], bool] = lambda _: True,
+) -> tuple[Expression, ...] | None:
     """Find the fewest predicates whose change would make a node TRUE; None if nothing can.
 
     Only for expressions that `push_not` has been over: there AND needs all of its children, and OR the one
-    that is nearest.
+    that is nearest. `possible` tells of a predicate, or several with AND, whether they hold for some event.
     """
-    if isinstance(node, And):
-        parts = [fewest(child, attributes) for child in node.children]
+    if isinstance(node, model.Or):
+        parts = [fewest(child, attributes, possible) for child in node.children]
+        return min((part for part in parts if part is not None), key=len, default=None)
+    if isinstance(node, model.And):
+        own = tuple(child for child in node.children if not isinstance(child, model.Or))
+        if own and not possible(model.And(own)):
+            return None
+        parts = [
+            fewest(child, attributes, possible) if isinstance(child, model.Or) else fewest(child, attributes)
+            for child in node.children
+        ]
         able = [part for part in parts if part is not None]
         return tuple(leaf for part in able for leaf in part) if len(able) == len(parts) else None
-    if isinstance(node, Or):
-        parts = [fewest(child, attributes) for child in node.children]
-        return min((part for part in parts if part is not None), key=len, default=None)
+    if not possible(node):
+        return None
     if evaluate(node, attributes) is True:
         return ()
-    return None if isinstance(node, Constant) else (node,)
+    return None if isinstance(node, model.Constant) else (node,)
 
 
 def clause_of(node: Expression, attributes: Mapping[Path, object]) -> Clause:
     """Describe a predicate, negated or not, or a constant."""
-    if isinstance(node, Constant):
+    if isinstance(node, model.Constant):
         return Clause(print_filter(node), "", None, node.value)
-    negated = isinstance(node, Not)
-    predicate = node.child if isinstance(node, Not) else node
-    assert not isinstance(predicate, And | Or | Not | Constant), "push_not comes first"
+    negated = isinstance(node, model.Not)
+    predicate = node.child if isinstance(node, model.Not) else node
+    assert not isinstance(predicate, model.And | model.Or | model.Not | model.Constant), (
+        "push_not comes first"
+    )
     attribute = predicate.attribute
     held = evaluate(node, attributes)
     if attribute.expression is not None:
@@ -387,7 +387,7 @@ def _given(path: Path, attributes: Mapping[Path, object]) -> str:
 
 
 def _computed_note(
-    predicate: Predicate, attributes: Mapping[Path, object], *, negated: bool, held: bool | None
+    predicate: model.Predicate, attributes: Mapping[Path, object], *, negated: bool, held: bool | None
 ) -> str:
     """Say why a predicate of an expression was FALSE or NULL: what the expression was given, too."""
     expression = predicate.attribute.expression

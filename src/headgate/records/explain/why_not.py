@@ -1,6 +1,6 @@
 """Which subscriptions nearly matched an event, and what they were short of.
 
-    all filters ──near.lower_bounds──► a bound each ──rising──► parsed, counted exactly ──► the nearest
+    all filters ──lower_bounds──► a bound each ──rising──► parsed, counted exactly ──► the nearest
 
 Filters are taken by bound and then by number, and parsed one by one. Once the last of the nearest is no
 worse than the bound of the filter to come, no other filter can be nearer. So the ranking is that of all
@@ -9,6 +9,12 @@ filters explained, and as a rule some dozens are parsed.
 A filter is as near as its nearest *way*: one choice at each OR. Ways that no event can take do not count:
 with a clause that never holds (`a = NULL`), or with clauses of one AND over one attribute that contradict
 each other (`a > 5 AND a < 3`). The index has dropped them too. A filter that has no other way is left out.
+
+The *bound* of a filter is the fewest checks that fail among its conjunctions, so it is 0 exactly for filters
+that match. A check that fails means that a clause of the text fails, so there are at least as many of those:
+checks are clauses that were merged. Only one kind of clause may be two checks: `a BETWEEN 1 AND 2.5`, where
+texts meet the two literals on different lines of the attribute. Where an attribute has several lines, two of
+its failed checks therefore count as one.
 """
 
 from __future__ import annotations
@@ -19,9 +25,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.records.events.encode import encode_events
-from headgate.records.explain.distance import NEVER, lower_bounds
+from headgate.core.jit import bare
 from headgate.records.explain.explain import Clause, clause_of, fewest
+from headgate.records.index.arrays import (
+    ACCEPT,
+    ANY_OPS,
+    FLAGS,
+    HEAD_WORDS,
+    LINE_MASK,
+    LINE_SHIFT,
+    OP_MASK,
+    TREE,
+    TRUE_OP,
+)
+from headgate.records.index.checking import check_at
+from headgate.records.index.entries import full_entries
 from headgate.records.language.model import And, Constant, Expression, Or
 from headgate.records.language.rewrite import normalise, push_not
 from headgate.records.names import plain_text
@@ -32,9 +50,131 @@ from headgate.records.programs.tokens import AND, FALSE, OR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from numpy.typing import NDArray
+
     from headgate.core.event import Event, Id
     from headgate.core.values import Path
+    from headgate.records.index.arrays import BuiltIndex, Events, RecordArrays
     from headgate.records.index.live import State
+
+
+NEVER = 32767
+"""The bound of filters that no event can match, of removed ones, and of those beyond what was asked for."""
+
+
+def lower_bounds(
+    built: BuiltIndex, events: Events, removed: NDArray[np.uint8], most: int = NEVER
+) -> NDArray[np.int16]:
+    """Bound the clauses that fail of each filter, for the one event that is encoded.
+
+    Bounds of `most` and more are NEVER.
+    """
+    owner, several = _owners(built)
+    bounds = np.full(len(removed), NEVER, np.int16)
+    entries = full_entries(built.arrays)
+    half = np.full(len(built.attributes), -1, np.int64)
+    reach = np.empty(built.arrays.stream[entries + 1].max(initial=0), np.int32)
+    most = min(most, NEVER)
+    count_failures(built.arrays, events, entries, owner, several, half, reach, removed, most, bounds)
+    return bounds
+
+
+def _owners(built: BuiltIndex) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """List the attribute of each line, and whether values of that attribute are seen on several lines."""
+    # A copy, so that kernels see arrays of one type whether the index was built here or opened.
+    owner = np.array(built.lines.line_attribute)
+    scalar = built.lines.line_multi == 0
+    counts = np.bincount(owner[scalar], minlength=len(built.attributes))
+    return owner, ((counts[owner] > 1) & scalar).astype(np.uint8)
+
+
+@bare
+def count_failures(
+    index: RecordArrays,
+    events: Events,
+    entries: NDArray[np.int64],
+    owner: NDArray[np.int32],
+    several: NDArray[np.uint8],
+    half: NDArray[np.int64],
+    reach: NDArray[np.int32],
+    removed: NDArray[np.uint8],
+    most: int,
+    bounds: NDArray[np.int16],
+) -> None:
+    """Go through all entries that are stored in full, and keep the lowest count of each filter, below `most`.
+
+    half[a] is the entry that last left half a clause open on an attribute.
+    """
+    stream = index.stream
+    for entry in entries:
+        number = stream[entry] >> FLAGS
+        limit = min(most, int(bounds[number]))
+        if removed[number] or limit == 0:
+            continue
+        pc = entry + HEAD_WORDS
+        end = pc + int(stream[entry + 1])
+        failed = 0
+        if stream[entry] & TREE:
+            failed = tree_failures(index, events, several, pc, end, reach)
+            pc = end
+        while pc < end and failed < limit:
+            op, line = stream[pc] & OP_MASK, (stream[pc] >> LINE_SHIFT) & LINE_MASK
+            holds, pc = check_at(index, events, 0, pc)
+            if holds:
+                continue
+            if op < ANY_OPS and several[line]:
+                if half[owner[line]] == entry:
+                    half[owner[line]] = -1
+                    continue
+                half[owner[line]] = entry
+            failed += 1
+        if failed < limit:
+            bounds[number] = failed
+
+
+@bare
+def tree_failures(
+    index: RecordArrays,
+    events: Events,
+    several: NDArray[np.uint8],
+    begin: int,
+    end: int,
+    reach: NDArray[np.int32],
+) -> int:
+    """Find the cheapest way through a tree that is accepted, where a check that fails may be passed for 1.
+
+    Jumps lead forward only, so one pass in order finds it: reach[i] is the cost up to the check at word i, in
+    half clauses. NEVER if there is no such way.
+    """
+    far = 4 * NEVER
+    reach[: end - begin] = far
+    reach[0] = 0
+    best = far
+    pc = begin
+    while pc < end:
+        word = index.stream[pc]
+        op = word & OP_MASK
+        cost = reach[pc - begin]
+        holds, after = check_at(index, events, 0, pc)
+        pc = after + 2
+        if cost >= best:
+            continue
+        for way in range(2):
+            to = index.stream[after + way]
+            price = int(cost)
+            if way == 0 and not holds:
+                # A constant stays what it is.
+                if op >= TRUE_OP:
+                    continue
+                price += 1 if op < ANY_OPS and several[(word >> LINE_SHIFT) & LINE_MASK] else 2
+            elif way == 1 and holds:
+                continue
+            if to == ACCEPT:
+                best = min(best, price)
+            elif to >= 0 and price < reach[to]:
+                reach[to] = price
+    return min((best + 1) // 2, NEVER)
+
 
 LIMIT = 10
 
@@ -94,9 +234,9 @@ def why_not(state: State, event: Event, limit: int = LIMIT, within: int | None =
     most = NEVER - 1 if within is None else min(within, NEVER - 1)
     nearest = _Nearest(attributes, limit, most)
     count, removed = state.tail.view().filters, state.tail_removed
-    for place in np.flatnonzero(removed[:count] == 0).tolist():
-        nearest.weigh(state.tail_ids[place], state.tail_texts[place])
-    bounds = lower_bounds(base.built, encode_events([attributes], base.built), base.removed, most + 1)
+    for row in np.flatnonzero(removed[:count] == 0).tolist():
+        nearest.weigh(state.tail_ids[row], state.tail_texts[row])
+    bounds = lower_bounds(base.built, base.encode([event]), base.removed, most + 1)
     # Bound 0 is for filters that match.
     for bound in np.flatnonzero(np.bincount(bounds, minlength=NEVER)[1:NEVER]) + 1:
         for number in np.flatnonzero(bounds == bound).tolist():
@@ -105,10 +245,8 @@ def why_not(state: State, event: Event, limit: int = LIMIT, within: int | None =
                 break
             nearest.weigh(identity, base.filters.text(number))
     return [
-        NearMiss(
-            found.id, plain_text(found.text), tuple(clause_of(node, attributes) for node in found.failed)
-        )
-        for found in nearest.found
+        NearMiss(miss.id, plain_text(miss.text), tuple(clause_of(node, attributes) for node in miss.failed))
+        for miss in nearest.found
     ]
 
 
@@ -123,7 +261,7 @@ def fewest_possible(
     >>> [print_filter(node) for node in found]
     ['b', 'c']
     """
-    return _nearest(_prune(push_not(expression)), attributes)
+    return fewest(_prune(push_not(expression)), attributes, _possible)
 
 
 def _prune(node: Expression) -> Expression:
@@ -143,24 +281,6 @@ def _prune(node: Expression) -> Expression:
     if len(children) > 1:
         return kind(tuple(children))
     return children[0] if children else neutral
-
-
-def _nearest(node: Expression, attributes: Mapping[Path, object]) -> tuple[Expression, ...] | None:
-    if isinstance(node, Or):
-        parts = [_nearest(child, attributes) for child in node.children]
-        return min((part for part in parts if part is not None), key=len, default=None)
-    if not isinstance(node, And):
-        return fewest(node, attributes) if _possible(node) else None
-    own = tuple(child for child in node.children if not isinstance(child, Or))
-    if own and not _possible(And(own)):
-        return None
-    found: list[Expression] = []
-    for child in node.children:
-        part = _nearest(child, attributes) if isinstance(child, Or) else fewest(child, attributes)
-        if part is None:
-            return None
-        found.extend(part)
-    return tuple(found)
 
 
 def _possible(node: Expression) -> bool:

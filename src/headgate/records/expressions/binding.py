@@ -35,23 +35,23 @@ class Binder:
 
     def bind(self, node: Node) -> Bound:
         """Bind a node; what Spark refuses for its types is NULL."""
-        found: Bound | None
+        bound: Bound | None
         match node:
             case Value(literal, wide):
-                found = _literal(literal)
-                return found._replace(type=types.LONG) if wide else found
+                bound = _literal(literal)
+                return bound._replace(type=types.LONG) if wide else bound
             case Name(path):
                 return self._read(self._slot[path], self._given[path])
             case Variable(name):
                 return self._read(*self._variables[name])
             case Cast(child, to):
-                found = cast(self.bind(child), to)
+                bound = cast(self.bind(child), to)
             case Lambda(variable, body):
                 return Bound(types.VOID, null, body=lambda kind: self._function(variable, body, kind))
             case Call(name, arguments):
                 wanted = OPERATORS.get(name) or FUNCTIONS[name]
-                found = wanted.bind([self.bind(each) for each in arguments])
-        return self._refuse(node) if found is None else found
+                bound = wanted.bind([self.bind(each) for each in arguments])
+        return self._refuse(node) if bound is None else bound
 
     def _refuse(self, node: Node) -> Bound:
         name = node.name if isinstance(node, Call) else "cast"
@@ -71,12 +71,12 @@ class Binder:
         slot, outer = self.size, self._variables.get(variable)
         self.size += 1
         self._variables[variable] = slot, kind
-        found = self.bind(body)
+        bound = self.bind(body)
         if outer is None:
             del self._variables[variable]
         else:
             self._variables[variable] = outer
-        return slot, found
+        return slot, bound
 
 
 def _literal(literal: Literal) -> Bound:
@@ -84,8 +84,6 @@ def _literal(literal: Literal) -> Bound:
     match literal.type:
         case LiteralType.NULL:
             return Bound(types.VOID, null, None)
-        case LiteralType.BOOL:
-            return constant(types.BOOL, value)
         case LiteralType.INT:
             assert isinstance(value, int)
             return constant(types.INT if -(2**31) <= value < 2**31 else types.LONG, value)
@@ -94,12 +92,15 @@ def _literal(literal: Literal) -> Bound:
             kind = types.digits(value)
             assert kind is not None
             return constant(kind, value)
-        case LiteralType.DOUBLE:
-            return constant(types.DOUBLE, value)
-        case LiteralType.STRING:
-            return constant(types.STRING, value)
         case LiteralType.DATE:
             assert isinstance(value, int)
             return constant(types.DATE, value // DAY)
-        case LiteralType.TIMESTAMP:
-            return constant(types.TIMESTAMP, value)
+    return constant(_TYPES[literal.type], value)
+
+
+_TYPES = {
+    LiteralType.BOOL: types.BOOL,
+    LiteralType.DOUBLE: types.DOUBLE,
+    LiteralType.STRING: types.STRING,
+    LiteralType.TIMESTAMP: types.TIMESTAMP,
+}

@@ -52,8 +52,8 @@ def fail(reason: str) -> Any:
 
 def take_trouble() -> str:
     """Return why something failed since this was last asked; empty if nothing did."""
-    found, _trouble.reason = _trouble.reason, ""
-    return found
+    reason, _trouble.reason = _trouble.reason, ""
+    return reason
 
 
 def null(_row: list[Any]) -> None:
@@ -70,16 +70,24 @@ def constant(kind: Type, value: Any) -> Bound:
     return Bound(kind, lambda _row: value, value)
 
 
-def lift(kind: Type, function: Callable[..., Any], parts: Sequence[Bound]) -> Bound:
-    """Apply a function to values; NULL if one of them is NULL.
+def runs_of(parts: Sequence[Bound | None]) -> list[Run] | None:
+    """Return what computes parts; None if one of them is None, because it could not be cast."""
+    runs = [part.run for part in parts if part is not None]
+    return runs if len(runs) == len(parts) else None
+
+
+def lift(kind: Type, function: Callable[..., Any], parts: Sequence[Bound | None]) -> Bound | None:
+    """Apply a function to values; NULL if one of them is NULL. None if a part is None.
 
     All are computed, also behind one that is NULL: which of them Spark computes first is its own affair.
     """
-    if len(parts) == 1:
-        return Bound(kind, _one(function, parts[0].run))
-    if len(parts) == 2:
-        return Bound(kind, _two(function, parts[0].run, parts[1].run))
-    runs = [part.run for part in parts]
+    runs = runs_of(parts)
+    if runs is None:
+        return None
+    if len(runs) == 1:
+        return Bound(kind, _one(function, *runs))
+    if len(runs) == 2:
+        return Bound(kind, _two(function, *runs))
 
     def run(row: list[Any]) -> Any:
         values = [each(row) for each in runs]

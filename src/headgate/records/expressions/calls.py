@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.core.likeliest import likeliest
+from headgate.core.arguments import likeliest
 from headgate.records.expressions import types
 from headgate.records.expressions.functions import ALIASES, FUNCTIONS, OPERATORS, REFUSED
 from headgate.records.expressions.model import Cast, Node
@@ -88,14 +88,14 @@ class Calls(Reader):
         """Read the arguments of `substring(a FROM 1 FOR 2)` and `substring(a, 1, 2)`."""
         if self.take(")"):
             return []
-        found = [self.item()]
+        arguments = [self.item()]
         if not self.take("from"):
-            return [*found, *self.rest()]
-        found.append(self.expression(5))
+            return [*arguments, *self.rest()]
+        arguments.append(self.expression(5))
         if self.take("for"):
-            found.append(self.expression(5))
+            arguments.append(self.expression(5))
         self.close()
-        return found
+        return arguments
 
     def trimmed(self) -> list[Node]:
         """Read the arguments of `trim('x' FROM a)` and `trim('x', a)`."""
@@ -104,9 +104,9 @@ class Calls(Reader):
         first = self.item()
         if not self.take("from"):
             return [first, *self.rest()]
-        found = self.expression(5)
+        text = self.expression(5)
         self.close()
-        return [first, found]
+        return [first, text]
 
     def rest(self) -> list[Node]:
         """Read the arguments behind the first."""
@@ -121,18 +121,18 @@ class Calls(Reader):
         self.at += 1
         letters = [] if self.keys[self.at] == "from" else [self.expression(5)]
         self.expect("from", "FROM is missing before this")
-        found = self.expression(5)
+        text = self.expression(5)
         self.close()
-        return self.make(name, *letters, found)
+        return self.make(name, *letters, text)
 
     def extract(self, begin: int) -> Node:
         """Read `extract(YEAR FROM a)`."""
         word = self.keys[self.at]
         self.at += word != END
         self.expect("from", "extract takes a part of a moment: write extract(YEAR FROM a)")
-        found = self.expression(5)
+        moment = self.expression(5)
         self.close()
-        return self.named({"doy": "dayofyear", "week": "weekofyear"}.get(word, word), [found], begin)
+        return self.named({"doy": "dayofyear", "week": "weekofyear"}.get(word, word), [moment], begin)
 
     def named(self, word: str, arguments: list[Node], begin: int) -> Node:
         """Make the call of a function by its name, with as many arguments as it takes."""

@@ -11,24 +11,8 @@ from typing import TYPE_CHECKING, Any
 from headgate.core import casts
 from headgate.core.casts import DAY, INT64_MAX, INT64_MIN
 from headgate.core.values import micros
+from headgate.records.expressions import types
 from headgate.records.expressions.bound import Bound, fail, lift, nothing
-from headgate.records.expressions.types import (
-    BOOL,
-    DATE,
-    DOUBLE,
-    INT,
-    LONG,
-    MOMENTS,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    WHOLE,
-    Type,
-    distinct,
-    is_atomic,
-    is_decimal,
-    is_number,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,43 +27,33 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?\Z"
 _BLANK = "".join(map(chr, range(33)))
 
 
-def cast(part: Bound, to: Type) -> Bound | None:
+def cast(part: Bound, to: types.Type) -> Bound | None:
     """Cast a part; None where Spark knows no such cast."""
     if part.type == to:
         return part
-    if part.type == VOID:
+    if part.type == types.VOID:
         return nothing(to)
     if part.type.element is not None and to.element is not None:
-        return _elements(part, to)
-    function = converter(part.type, to)
-    if function is None:
-        return None
-    return lift(to, function, (part,))
+        if part.type.element == types.VOID:
+            return part._replace(type=to)
+        function = _of_elements(converter(part.type.element, to.element))
+    else:
+        function = converter(part.type, to)
+    return None if function is None else lift(to, function, (part,))
 
 
-def _elements(part: Bound, to: Type) -> Bound | None:
-    assert part.type.element is not None
-    assert to.element is not None
-    if part.type.element == VOID:
-        return part._replace(type=to)
-    inner = converter(part.type.element, to.element)
-    if inner is None:
-        return None
-    return lift(to, lambda items: [None if each is None else inner(each) for each in items], (part,))
-
-
-def converter(given: Type, to: Type) -> Callable[[Any], Any] | None:
+def converter(given: types.Type, to: types.Type) -> Callable[[Any], Any] | None:
     """Return what casts values of one type to another."""
     if given == to:
         return lambda value: value
-    if to == STRING:
+    if to == types.STRING:
         return writer(given)
-    if is_decimal(to):
+    if types.is_decimal(to):
         return _to_decimal(given, to)
-    return _CASTS.get((given.name, to.name))
+    return _FROM.get(given.name, {}).get(to.name)
 
 
-def fitted(value: Decimal, to: Type) -> Decimal | None:
+def fitted(value: Decimal, to: types.Type) -> Decimal | None:
     """Round a decimal to the digits of its type; NULL if it has too many before the point."""
     whole = to.precision - to.scale
     if value and value.adjusted() >= whole:
@@ -92,21 +66,21 @@ def fitted(value: Decimal, to: Type) -> Decimal | None:
     return value
 
 
-def _to_decimal(given: Type, to: Type) -> Callable[[Any], Any] | None:
-    if given in WHOLE or given == BOOL:
+def _to_decimal(given: types.Type, to: types.Type) -> Callable[[Any], Any] | None:
+    if given in types.WHOLE or given == types.BOOL:
         return lambda value: fitted(Decimal(int(value)), to)
-    if is_decimal(given):
+    if types.is_decimal(given):
         return lambda value: fitted(value, to)
-    if given == DOUBLE:
+    if given == types.DOUBLE:
         return lambda value: fitted(Decimal(repr(value)), to) if math.isfinite(value) else None
-    if given == STRING:
+    if given == types.STRING:
         return lambda value: _text_decimal(value, to)
-    if given == TIMESTAMP:
+    if given == types.TIMESTAMP:
         return lambda value: fitted(EXACT.divide(Decimal(value), Decimal(1_000_000)), to)
     return None
 
 
-def _text_decimal(text: str, to: Type) -> Decimal | None:
+def _text_decimal(text: str, to: types.Type) -> Decimal | None:
     text = text.strip(_BLANK)
     if not _DECIMAL.match(text):
         return fail(f"{text!r} is no number")
@@ -139,20 +113,20 @@ def _cut(whole: Callable[[int], int | None]) -> Callable[[Any], int | None]:
 
 def _text(function: Callable[[str], Any], name: str) -> Callable[[str], Any]:
     def run(text: str) -> Any:
-        found = function(text)
-        return fail(f"{text[:40]!r} is no {name}") if found is None else found
+        value = function(text)
+        return fail(f"{text[:40]!r} is no {name}") if value is None else value
 
     return run
 
 
 def _int32(text: str) -> int | None:
-    found = casts.to_int(text)
-    return None if found is None or not -(2**31) <= found < 2**31 else found
+    value = casts.to_int(text)
+    return None if value is None or not -(2**31) <= value < 2**31 else value
 
 
 def _day(text: str) -> int | None:
-    found = casts.to_date(text)
-    return None if found is None else found // DAY
+    moment = casts.to_date(text)
+    return None if moment is None else moment // DAY
 
 
 def in_range(moment: int) -> int | None:
@@ -174,11 +148,21 @@ def _seconds(value: float | Decimal) -> int | None:
     return in_range(int(EXACT.multiply(value, Decimal(1_000_000))))
 
 
-_NUMBERS: dict[str, dict[str, Callable[[Any], Any]]] = {
-    "int": {"bigint": int, "double": float, "boolean": bool},
-    "bigint": {"int": to_int32, "double": float, "boolean": bool},
-    "double": {"int": _cut(to_int32), "bigint": _cut(to_int64), "boolean": bool},
-    "decimal": {"int": _cut(to_int32), "bigint": _cut(to_int64), "double": float, "boolean": bool},
+def _whole_seconds(value: int) -> int | None:
+    return in_range(value * 1_000_000)
+
+
+_FROM: dict[str, dict[str, Callable[[Any], Any]]] = {
+    "int": {"bigint": int, "double": float, "boolean": bool, "timestamp": _whole_seconds},
+    "bigint": {"int": to_int32, "double": float, "boolean": bool, "timestamp": _whole_seconds},
+    "double": {"int": _cut(to_int32), "bigint": _cut(to_int64), "boolean": bool, "timestamp": _seconds},
+    "decimal": {
+        "int": _cut(to_int32),
+        "bigint": _cut(to_int64),
+        "double": float,
+        "boolean": bool,
+        "timestamp": _seconds,
+    },
     "boolean": {"int": int, "bigint": int, "double": float},
     "string": {
         "int": _text(_int32, "INT"),
@@ -196,29 +180,14 @@ _NUMBERS: dict[str, dict[str, Callable[[Any], Any]]] = {
         "double": lambda moment: moment / 1_000_000,
     },
 }
-_CASTS = {(given, to): function for given, found in _NUMBERS.items() for to, function in found.items()}
-_CASTS |= {
-    ("int", "timestamp"): lambda value: in_range(value * 1_000_000),
-    ("bigint", "timestamp"): lambda value: in_range(value * 1_000_000),
-    ("double", "timestamp"): _seconds,
-    ("decimal", "timestamp"): _seconds,
-}
 
 
-def writer(given: Type) -> Callable[[Any], str] | None:
+def writer(given: types.Type) -> Callable[[Any], str] | None:
     """Return what writes values of a type as a text."""
-    if given in WHOLE:
-        return str
-    if is_decimal(given):
-        return lambda value: f"{value:f}"
     if given.element is not None:
-        inner = (lambda _value: "null") if given.element == VOID else writer(given.element)
+        inner = (lambda _value: "null") if given.element == types.VOID else writer(given.element)
         return None if inner is None else lambda items: _array_text(items, inner)
-    if given == STRING:
-        return str
-    return {"boolean": _bool_text, "double": double_text, "date": day_text, "timestamp": moment_text}.get(
-        given.name
-    )
+    return _WRITERS.get(given.name)
 
 
 def _array_text(items: list[Any], inner: Callable[[Any], str]) -> str:
@@ -247,13 +216,23 @@ def double_text(value: float) -> str:
     return f"{'-' * sign}{digits[0]}.{digits[1:] or '0'}E{power}"
 
 
+def date_of(day: int) -> dt.date:
+    """Return the date of a number of days."""
+    return dt.date.fromordinal(day + _DAYS)
+
+
+def days_of(date: dt.date) -> int:
+    """Return the number of days of a date."""
+    return date.toordinal() - _DAYS
+
+
 def day_text(day: int) -> str:
     """Write a date.
 
     >>> day_text(0)
     '1970-01-01'
     """
-    return dt.date.fromordinal(day + _DAYS).isoformat()
+    return date_of(day).isoformat()
 
 
 def moment_text(moment: int) -> str:
@@ -269,84 +248,76 @@ def moment_text(moment: int) -> str:
     return f"{text}.{fraction:06}".rstrip("0") if fraction else text
 
 
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "int": str,
+    "bigint": str,
+    "decimal": "{:f}".format,
+    "string": str,
+    "boolean": _bool_text,
+    "double": double_text,
+    "date": day_text,
+    "timestamp": moment_text,
+}
+
 # What Spark casts by itself for an argument of a function.
 
 
-def as_text(part: Bound) -> Bound | None:
-    """Take a part as a text."""
-    return cast(part, STRING) if is_atomic(part.type) else None
+def _taking(to: types.Type, takes: Callable[[types.Type], bool]) -> Callable[[Bound], Bound | None]:
+    """Return what takes a part as one of a type, if its own is among those that are taken."""
+    return lambda part: cast(part, to) if takes(part.type) else None
 
 
-def as_int(part: Bound) -> Bound | None:
-    """Take a part as an INT."""
-    return cast(part, INT) if part.type in {INT, LONG, STRING, VOID} else None
-
-
-def as_double(part: Bound) -> Bound | None:
-    """Take a part as a DOUBLE."""
-    return cast(part, DOUBLE) if is_number(part.type) or part.type in {STRING, VOID} else None
-
-
-def as_bool(part: Bound) -> Bound | None:
-    """Take a part as a BOOLEAN."""
-    return cast(part, BOOL) if part.type in {BOOL, STRING, VOID} else None
-
-
-def as_date(part: Bound) -> Bound | None:
-    """Take a part as a DATE."""
-    return cast(part, DATE) if part.type in MOMENTS or part.type in {STRING, VOID} else None
-
-
-def as_timestamp(part: Bound) -> Bound | None:
-    """Take a part as a TIMESTAMP."""
-    return cast(part, TIMESTAMP) if part.type in MOMENTS or part.type in {STRING, VOID} else None
-
+_UNTYPED = frozenset({types.STRING, types.VOID})
+as_text = _taking(types.STRING, types.is_atomic)
+as_int = _taking(types.INT, (types.WHOLE | _UNTYPED).__contains__)
+as_double = _taking(types.DOUBLE, lambda kind: types.is_number(kind) or kind in _UNTYPED)
+as_bool = _taking(types.BOOL, (_UNTYPED | {types.BOOL}).__contains__)
+as_date = _taking(types.DATE, (types.MOMENTS | _UNTYPED).__contains__)
+as_timestamp = _taking(types.TIMESTAMP, (types.MOMENTS | _UNTYPED).__contains__)
 
 # In and out of events.
 
 
-def incoming(kind: Type) -> Callable[[Any], Any] | None:
-    """Return what takes a value of an event for what is computed with; None if it is the same."""
-    if kind == TIMESTAMP:
+def incoming(kind: types.Type, *, inside: bool = False) -> Callable[[Any], Any] | None:
+    """Return what takes a value of an event for what is computed with; None if it is the same.
+
+    `inside` an array or an object a double may be a whole number.
+    """
+    if kind == types.DOUBLE and inside:
+        return float
+    if kind == types.TIMESTAMP:
         return micros
-    if is_decimal(kind):
+    if types.is_decimal(kind):
         return lambda value: EXACT.quantize(value, Decimal((0, (1,), -kind.scale)))
     if kind.element is not None:
-        inner = incoming(kind.element)
-        if inner is None:
-            return (
-                (lambda items: [None if each is None else float(each) for each in items])
-                if (kind.element == DOUBLE)
-                else None
-            )
-        return lambda items: [None if each is None else inner(each) for each in items]
+        return _of_elements(incoming(kind.element, inside=True))
     if kind.name == "struct":
-        fields = {name: incoming(each) for name, each in kind.fields}
-        doubles = {name for name, each in kind.fields if each == DOUBLE}
-        return lambda value: _struct_in(value, fields, doubles)
+        fields = {name: incoming(each, inside=True) for name, each in kind.fields}
+        return lambda value: _struct_in(value, fields)
     return None
 
 
-def _struct_in(value: dict[str, Any], fields: dict[str, Any], doubles: set[str]) -> dict[str, Any]:
-    found = {}
-    for name, each in distinct(value).items():
+def _of_elements(function: Callable[[Any], Any] | None) -> Callable[[Any], Any] | None:
+    """Apply a function to the elements of an array that are not NULL."""
+    if function is None:
+        return None
+    return lambda items: [None if each is None else function(each) for each in items]
+
+
+def _struct_in(value: dict[str, Any], fields: dict[str, Callable[[Any], Any] | None]) -> dict[str, Any]:
+    fields_in = {}
+    for name, each in types.distinct(value).items():
         folded = name.lower()
-        if each is None or folded not in fields:
-            continue
-        function = fields[folded]
-        found[folded] = float(each) if folded in doubles else each if function is None else function(each)
-    return found
+        if each is not None and folded in fields:
+            function = fields[folded]
+            fields_in[folded] = each if function is None else function(each)
+    return fields_in
 
 
-def outgoing(kind: Type) -> Callable[[Any], Any] | None:
+def outgoing(kind: types.Type) -> Callable[[Any], Any] | None:
     """Return what makes a value of an event of what was computed; None if it is the same."""
-    if kind == DATE:
-        return lambda day: dt.date.fromordinal(day + _DAYS)
-    if kind == TIMESTAMP:
+    if kind == types.DATE:
+        return date_of
+    if kind == types.TIMESTAMP:
         return lambda moment: _EPOCH + dt.timedelta(microseconds=moment)
-    if kind.element is not None:
-        inner = outgoing(kind.element)
-        return (
-            None if inner is None else lambda items: [None if each is None else inner(each) for each in items]
-        )
-    return None
+    return None if kind.element is None else _of_elements(outgoing(kind.element))

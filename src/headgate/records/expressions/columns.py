@@ -56,8 +56,8 @@ def compute(node: Node, given: Mapping[Path, Numbers]) -> Numbers | None:
                 return Numbers(literal.value, True, INT if small else LONG)
             return Numbers(literal.value, True, DOUBLE) if literal.type is LiteralType.DOUBLE else None
         case Call("negative" | "abs" as name, (part,)):
-            found = compute(part, given)
-            return None if found is None else _alone(name, found)
+            column = compute(part, given)
+            return None if column is None else _alone(name, column)
         case Call(name, (left, right)) if name in _ARITHMETIC or name in _COMPARISONS:
             first, second = compute(left, given), compute(right, given)
             if first is None or second is None or INT in {first.type} & {second.type}:
@@ -89,16 +89,21 @@ def compute_texts(node: Node, texts: pa.Array[Any]) -> Any:
         case Value(Literal(LiteralType.STRING, str() as text)) if text.isascii() and len(text) < MAX_LITERAL:
             return pa.scalar(text, texts.type)
         case Call("lower" | "upper" as name, (part,)):
-            found = compute_texts(part, texts)
-            if isinstance(found, pa.Array):
-                return pc.call_function(f"ascii_{name}", [found])
+            column = compute_texts(part, texts)
+            if isinstance(column, pa.Array):
+                return pc.call_function(f"ascii_{name}", [column])
         case Call("substring", (part, *places)):
-            found = compute_texts(part, texts)
+            column = compute_texts(part, texts)
             wanted = [each.literal.value for each in places if isinstance(each, Value)]
             whole = [each for each in wanted if type(each) is int]
-            if isinstance(found, pa.Array) and len(whole) == len(places) and whole[0] > 0 and min(whole) >= 0:
+            if (
+                isinstance(column, pa.Array)
+                and len(whole) == len(places)
+                and whole[0] > 0
+                and min(whole) >= 0
+            ):
                 stop = None if len(whole) == 1 else whole[0] - 1 + whole[1]
-                return pc.utf8_slice_codeunits(found, whole[0] - 1, stop)
+                return pc.utf8_slice_codeunits(column, whole[0] - 1, stop)
         case Call("concat" | "||", parts):
             joined = [compute_texts(part, texts) for part in parts]
             if all(each is not None for each in joined) and any(
@@ -112,11 +117,11 @@ def _first(parts: list[Numbers], count: int) -> Numbers | None:
     """Return the first number that is not NULL; whole numbers only, which are of one type."""
     if len(parts) < count or any(part.type not in _WHOLE for part in parts):
         return None
-    found = parts[-1]
+    first = parts[-1]
     for part in reversed(parts[:-1]):
-        values = np.where(part.there, part.values, found.values)
-        found = Numbers(values, part.there | found.there, LONG)
-    return found._replace(type=LONG if LONG in {part.type for part in parts} else INT)
+        values = np.where(part.there, part.values, first.values)
+        first = Numbers(values, part.there | first.there, LONG)
+    return first._replace(type=LONG if LONG in {part.type for part in parts} else INT)
 
 
 def _chosen(test: Numbers | None, left: Numbers | None, right: Numbers | None) -> Numbers | None:
@@ -141,9 +146,7 @@ def _bound(part: Numbers) -> int:
 
 
 def _alone(name: str, part: Numbers) -> Numbers | None:
-    if part.type == DOUBLE:
-        return part._replace(values=-part.values if name == "negative" else np.abs(part.values))
-    if part.type != LONG or _bound(part) >= _SAFE:
+    if part.type != DOUBLE and (part.type != LONG or _bound(part) >= _SAFE):
         return None
     return part._replace(values=-part.values if name == "negative" else np.abs(part.values))
 

@@ -36,10 +36,10 @@ class Form:
     def __init__(self, node: Node, paths: tuple[Path, ...], kinds: tuple[Type | None, ...]) -> None:
         given = {path: VOID if kind is None else kind for path, kind in zip(paths, kinds, strict=True)}
         binder = Binder(given, paths)
-        found = binder.bind(node)
-        self.type = found.type
+        bound = binder.bind(node)
+        self.type = bound.type
         self.refused = binder.refused
-        self.run: Run = self._run(found.run, list(given.values()), kinds, binder.size)
+        self.run: Run = self._run(bound.run, list(given.values()), kinds, binder.size)
 
     def _run(
         self,
@@ -62,8 +62,8 @@ class Form:
                 for place in unknown:
                     row[FIRST_SLOT + place] = None
             try:
-                found = run(row)
-                return found if out is None or found is None else out(found)
+                value = run(row)
+                return value if out is None or value is None else out(value)
             except (ArithmeticError, ValueError, RecursionError):
                 # Whatever a function has overlooked: one filter must not take the event from the others.
                 return fail("it cannot be computed")
@@ -134,10 +134,10 @@ class Expression:
 
     def of_values(self, values: Sequence[Any]) -> Any:
         """Return the value for those of the attributes, in their order."""
-        found = self.form(values).run(values)
-        if found is None and self._exists and type_of(values[0]) is None:
+        value = self.form(values).run(values)
+        if value is None and self._exists and type_of(values[0]) is None:
             return self._of_some(values[0])
-        return found
+        return value
 
     def _of_some(self, value: Any) -> bool | None:
         """Ask elements of several types one by one: TRUE of one is TRUE of all, and else it is NULL."""
@@ -154,9 +154,9 @@ class Expression:
     def form(self, values: Sequence[Any]) -> Form:
         """Return what is ready for the types of some values."""
         key: object = tuple(map(type, values))
-        found = self._forms.get(key)
-        if found is not None:
-            return found
+        form = self._forms.get(key)
+        if form is not None:
+            return form
         kinds = tuple(map(type_of, values))
         # Of decimals, arrays and objects the type says more than Python's.
         simple = all(type(value) in _SIMPLE for value in values)
@@ -165,12 +165,12 @@ class Expression:
     def form_of(self, kinds: tuple[Type | None, ...], key: object = None) -> Form:
         """Return what is ready for some types."""
         key = kinds if key is None else key
-        found = self._forms.get(key)
-        if found is None:
+        form = self._forms.get(key)
+        if form is None:
             if len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
-            found = self._forms[key] = Form(self.node, self.attributes, kinds)
-        return found
+            form = self._forms[key] = Form(self.node, self.attributes, kinds)
+        return form
 
 
 @lru_cache(maxsize=65_536)

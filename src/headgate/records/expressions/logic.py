@@ -5,25 +5,15 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from headgate.records.expressions.bound import NOT_CONSTANT, Bound, constant, lift
+from headgate.records.expressions import types
+from headgate.records.expressions.bound import NOT_CONSTANT, Bound, constant, lift, runs_of
 from headgate.records.expressions.casting import as_bool, as_double, cast
-from headgate.records.expressions.function import MANY, Function
+from headgate.records.expressions.function import MANY, Function, function_of
 from headgate.records.expressions.model import SHIFT_CALL, TIME_CALL
-from headgate.records.expressions.types import (
-    BOOL,
-    DOUBLE,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    common,
-    common_of,
-    is_atomic,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headgate.records.expressions.types import Type
 
 _SIGNS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -51,44 +41,43 @@ def _of_doubles(sign: str) -> Callable[[float, float], bool]:
     return run
 
 
-def alike(parts: Sequence[Bound], *, strings: bool = True) -> tuple[Type, list[Bound]] | None:
+def alike(parts: Sequence[Bound], *, strings: bool = True) -> tuple[types.Type, list[Bound]] | None:
     """Cast parts to one type; None if there is none."""
-    kind = common_of((part.type for part in parts), strings=strings)
-    if kind is None:
-        return None
-    found = [cast(part, kind) for part in parts]
-    return None if None in found else (kind, [part for part in found if part is not None])
+    kind = types.common_of((part.type for part in parts), strings=strings)
+    return None if kind is None else _cast_all(parts, kind)
 
 
-def _pair(parts: Sequence[Bound]) -> tuple[Type, list[Bound]] | None:
+def _cast_all(parts: Sequence[Bound], kind: types.Type) -> tuple[types.Type, list[Bound]] | None:
+    cast_parts = [part for each in parts if (part := cast(each, kind)) is not None]
+    return (kind, cast_parts) if len(cast_parts) == len(parts) else None
+
+
+def _pair(parts: Sequence[Bound]) -> tuple[types.Type, list[Bound]] | None:
     """Give two operands of a comparison one type; decimals are compared with all their digits."""
     left, right = parts
-    kind = common(left.type, right.type)
-    if kind is None or not is_atomic(kind):
+    kind = types.common(left.type, right.type)
+    if kind is None or not types.is_atomic(kind):
         return None
-    if kind.name == "decimal":
-        return kind, [left, right]
-    found = [cast(left, kind), cast(right, kind)]
-    return None if None in found else (kind, [part for part in found if part is not None])
+    return (kind, [left, right]) if kind.name == "decimal" else _cast_all(parts, kind)
 
 
 def _comparison(sign: str) -> Callable[[Sequence[Bound]], Bound | None]:
     def bind(parts: Sequence[Bound]) -> Bound | None:
-        found = _pair(parts)
-        if found is None:
+        pair = _pair(parts)
+        if pair is None:
             return None
-        kind, own = found
-        return lift(BOOL, _of_doubles(sign) if kind == DOUBLE else _SIGNS[sign], own)
+        kind, own = pair
+        return lift(types.BOOL, _of_doubles(sign) if kind == types.DOUBLE else _SIGNS[sign], own)
 
     return bind
 
 
 def _null_safe(parts: Sequence[Bound]) -> Bound | None:
-    found = _pair(parts)
-    if found is None:
+    pair = _pair(parts)
+    if pair is None:
         return None
-    left, right = (part.run for part in found[1])
-    equal = _of_doubles("=") if found[0] == DOUBLE else operator.eq
+    left, right = (part.run for part in pair[1])
+    equal = _of_doubles("=") if pair[0] == types.DOUBLE else operator.eq
 
     def run(row: list[Any]) -> bool:
         first, second = left(row), right(row)
@@ -96,63 +85,43 @@ def _null_safe(parts: Sequence[Bound]) -> Bound | None:
             return first is second
         return bool(equal(first, second))
 
-    return Bound(BOOL, run)
+    return Bound(types.BOOL, run)
 
 
-def _truths(parts: Sequence[Bound]) -> list[Callable[[list[Any]], bool | None]] | None:
-    found = [as_bool(part) for part in parts]
-    return None if None in found else [part.run for part in found if part is not None]
+def _connective(*, final: bool) -> Callable[[Sequence[Bound]], Bound | None]:
+    """Bind OR, of which one TRUE is enough, or AND, of which one FALSE is."""
+
+    def bind(parts: Sequence[Bound]) -> Bound | None:
+        runs = runs_of([as_bool(part) for part in parts])
+        if runs is None:
+            return None
+
+        def run(row: list[Any]) -> bool | None:
+            answer: bool | None = not final
+            for each in runs:
+                value = each(row)
+                if value is final:
+                    return final
+                if value is None:
+                    answer = None
+            return answer
+
+        return Bound(types.BOOL, run)
+
+    return bind
 
 
-def _and(parts: Sequence[Bound]) -> Bound | None:
-    runs = _truths(parts)
-    if runs is None:
-        return None
-
-    def run(row: list[Any]) -> bool | None:
-        answer: bool | None = True
-        for each in runs:
-            value = each(row)
-            if value is False:
-                return False
-            if value is None:
-                answer = None
-        return answer
-
-    return Bound(BOOL, run)
-
-
-def _or(parts: Sequence[Bound]) -> Bound | None:
-    runs = _truths(parts)
-    if runs is None:
-        return None
-
-    def run(row: list[Any]) -> bool | None:
-        answer: bool | None = False
-        for each in runs:
-            value = each(row)
-            if value is True:
-                return True
-            if value is None:
-                answer = None
-        return answer
-
-    return Bound(BOOL, run)
-
-
-def _not(parts: Sequence[Bound]) -> Bound | None:
-    part = as_bool(parts[0])
-    return None if part is None else lift(BOOL, operator.not_, (part,))
+_and, _or = _connective(final=False), _connective(final=True)
 
 
 def _is_null(parts: Sequence[Bound]) -> Bound:
     given = parts[0].run
-    return Bound(BOOL, lambda row: given(row) is None)
+    return Bound(types.BOOL, lambda row: given(row) is None)
 
 
 def _is_not_null(parts: Sequence[Bound]) -> Bound:
     given = parts[0].run
-    return Bound(BOOL, lambda row: given(row) is not None)
+    return Bound(types.BOOL, lambda row: given(row) is not None)
 
 
 def _between(parts: Sequence[Bound]) -> Bound | None:
@@ -162,56 +131,49 @@ def _between(parts: Sequence[Bound]) -> Bound | None:
 
 
 def _in(parts: Sequence[Bound]) -> Bound | None:
-    found = alike(parts)
-    if found is None or not is_atomic(found[0]):
+    typed = alike(parts)
+    if typed is None or not types.is_atomic(typed[0]):
         return None
-    kind, (value, *items) = found
+    kind, (value, *items) = typed
     given = value.run
-    constants = [part.constant for part in parts[1:]]
-    if NOT_CONSTANT not in constants:
-        return _in_constants(kind, given, [part.run([]) for part in items])
-    runs = [part.run for part in items]
-    equal = _of_doubles("=") if kind == DOUBLE else operator.eq
+    key = order_key if kind == types.DOUBLE else None
+    literals, runs = [], []
+    for part, item in zip(parts[1:], items, strict=True):
+        if part.constant is NOT_CONSTANT:
+            runs.append(item.run)
+        else:
+            literals.append(item.run([]))
+    listed = frozenset(key(each) if key else each for each in literals if each is not None)
+    otherwise = None if None in literals else False
 
     def run(row: list[Any]) -> bool | None:
         wanted = given(row)
         if wanted is None:
             return None
-        answer: bool | None = False
+        wanted = key(wanted) if key else wanted
+        if wanted in listed:
+            return True
+        answer = otherwise
         for each in runs:
             other = each(row)
             if other is None:
                 answer = None
-            elif equal(wanted, other):
+            elif wanted == (key(other) if key else other):
                 return True
         return answer
 
-    return Bound(BOOL, run)
-
-
-def _in_constants(kind: Type, given: Callable[[list[Any]], Any], values: list[Any]) -> Bound:
-    key = order_key if kind == DOUBLE else None
-    wanted = frozenset(key(each) if key else each for each in values if each is not None)
-    otherwise = None if None in values else False
-
-    def run(row: list[Any]) -> bool | None:
-        value = given(row)
-        if value is None:
-            return None
-        return True if (key(value) if key else value) in wanted else otherwise
-
-    return Bound(BOOL, run)
+    return Bound(types.BOOL, run)
 
 
 def _case(parts: Sequence[Bound]) -> Bound | None:
     """Bind WHEN and THEN in turns, and ELSE at an odd end."""
     conditions = list(parts[: len(parts) // 2 * 2 : 2])
-    if any(part.type not in {BOOL, VOID} for part in conditions):
+    if any(part.type not in {types.BOOL, types.VOID} for part in conditions):
         return None
-    found = alike([*parts[1::2], *(parts[-1:] if len(parts) % 2 else ())])
-    if found is None:
+    typed = alike([*parts[1::2], *(parts[-1:] if len(parts) % 2 else ())])
+    if typed is None:
         return None
-    kind, branches = found
+    kind, branches = typed
     last = branches.pop().run if len(parts) % 2 else None
     pairs = [(when.run, then.run) for when, then in zip(conditions, branches, strict=True)]
 
@@ -229,10 +191,10 @@ def _nvl2(parts: Sequence[Bound]) -> Bound | None:
 
 
 def _coalesce(parts: Sequence[Bound]) -> Bound | None:
-    found = alike(parts)
-    if found is None:
+    typed = alike(parts)
+    if typed is None:
         return None
-    kind, own = found
+    kind, own = typed
     runs = [part.run for part in own]
 
     def run(row: list[Any]) -> Any:
@@ -253,24 +215,18 @@ def _nullif(parts: Sequence[Bound]) -> Bound | None:
     return Bound(parts[0].type, lambda row: None if same(row) else given(row))
 
 
-def _extreme(*, greatest: bool) -> Callable[[Sequence[Bound]], Bound | None]:
-    better = operator.gt if greatest else operator.lt
-
+def _extreme(function: Callable[..., Any]) -> Callable[[Sequence[Bound]], Bound | None]:
     def bind(parts: Sequence[Bound]) -> Bound | None:
-        found = alike(parts, strings=False)
-        if found is None or not is_atomic(found[0]):
+        typed = alike(parts, strings=False)
+        if typed is None or not types.is_atomic(typed[0]):
             return None
-        kind, own = found
+        kind, own = typed
         runs = [part.run for part in own]
-        above = _of_doubles(">" if greatest else "<") if kind == DOUBLE else better
+        key = order_key if kind == types.DOUBLE else None
 
         def run(row: list[Any]) -> Any:
-            best = None
-            for each in runs:
-                value = each(row)
-                if value is not None and (best is None or above(value, best)):
-                    best = value
-            return best
+            values = [each(row) for each in runs]
+            return function((value for value in values if value is not None), key=key, default=None)
 
         return Bound(kind, run)
 
@@ -287,15 +243,15 @@ def _is_nan(parts: Sequence[Bound]) -> Bound | None:
         value = given(row)
         return value is not None and value != value  # noqa: PLR0124 -- this is how NaN is known
 
-    return Bound(BOOL, run)
+    return Bound(types.BOOL, run)
 
 
 def _typeof(parts: Sequence[Bound]) -> Bound:
-    return constant(STRING, str(parts[0].type))
+    return constant(types.STRING, str(parts[0].type))
 
 
-def _shift(parts: Sequence[Bound]) -> Bound:
-    return lift(TIMESTAMP, lambda moment, micros: moment + micros, parts)
+def _shift(parts: Sequence[Bound]) -> Bound | None:
+    return lift(types.TIMESTAMP, lambda moment, micros: moment + micros, parts)
 
 
 OPERATORS = {
@@ -303,7 +259,7 @@ OPERATORS = {
     "<=>": Function(_null_safe, 2, 2),
     "and": Function(_and, 2, MANY),
     "or": Function(_or, 2, MANY),
-    "not": Function(_not, 1, 1),
+    "not": function_of(types.BOOL, operator.not_, "b"),
     "is null": Function(_is_null, 1, 1),
     "between": Function(_between, 3, 3),
     "in": Function(_in, 2, MANY),
@@ -316,8 +272,8 @@ FUNCTIONS = {
     "coalesce": Function(_coalesce, 1, MANY),
     "nullif": Function(_nullif, 2, 2),
     "nvl2": Function(_nvl2, 3, 3),
-    "greatest": Function(_extreme(greatest=True), 2, MANY),
-    "least": Function(_extreme(greatest=False), 2, MANY),
+    "greatest": Function(_extreme(max), 2, MANY),
+    "least": Function(_extreme(min), 2, MANY),
     "isnotnull": Function(_is_not_null, 1, 1),
     "isnan": Function(_is_nan, 1, 1),
     "typeof": Function(_typeof, 1, 1),

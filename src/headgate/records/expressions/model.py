@@ -103,9 +103,9 @@ def walk(node: Node) -> Iterator[Node]:
     """List a node and all below it, from left to right."""
     stack = [node]
     while stack:
-        found = stack.pop()
-        yield found
-        stack.extend(reversed(children(found)))
+        node_ = stack.pop()
+        yield node_
+        stack.extend(reversed(children(node_)))
 
 
 def names(node: Node) -> tuple[Path, ...]:

@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate.core.casts import DAY
 from headgate.records.expressions.bound import Bound, fail, lift
-from headgate.records.expressions.casting import as_date, as_int, as_text, as_timestamp, cast, day_in_range
-from headgate.records.expressions.function import Function
+from headgate.records.expressions.casting import (
+    as_date,
+    as_text,
+    as_timestamp,
+    cast,
+    date_of,
+    day_in_range,
+    days_of,
+)
+from headgate.records.expressions.function import Function, function_of, text_at
 from headgate.records.expressions.types import BOOL, DATE, INT, LONG, MOMENTS, TIMESTAMP, VOID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_DAYS = dt.date(1970, 1, 1).toordinal()
+    from headgate.records.expressions.model import Node
+
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 
 
-def _date(day: int) -> dt.date:
-    return dt.date.fromordinal(day + _DAYS)
-
-
-def _number(day: dt.date) -> int:
-    return day.toordinal() - _DAYS
-
-
 def _of_date(function: Callable[[dt.date], int]) -> Function:
-    def bind(parts: Sequence[Bound]) -> Bound | None:
-        part = as_date(parts[0])
-        return None if part is None else lift(INT, lambda day: function(_date(day)), (part,))
-
-    return Function(bind, 1, 1)
-
-
-def _of_timestamp(function: Callable[[int], int]) -> Function:
-    def bind(parts: Sequence[Bound]) -> Bound | None:
-        part = as_timestamp(parts[0])
-        return None if part is None else lift(INT, function, (part,))
-
-    return Function(bind, 1, 1)
+    return function_of(INT, lambda day: function(date_of(day)), "d")
 
 
 def _months(day: dt.date, count: int) -> int | None:
@@ -49,7 +38,7 @@ def _months(day: dt.date, count: int) -> int | None:
     year, month = months // 12, months % 12 + 1
     if not 1 <= year <= 9999:
         return fail("the year is not one of 1 to 9999")
-    return _number(dt.date(year, month, min(day.day, calendar.monthrange(year, month)[1])))
+    return days_of(dt.date(year, month, min(day.day, calendar.monthrange(year, month)[1])))
 
 
 _FLOORS: dict[str, Callable[[dt.date], dt.date]] = {
@@ -70,84 +59,44 @@ _UNITS = {
 
 def _floor(day: int, unit: str) -> int | None:
     try:
-        return _number(_FLOORS[unit](_date(day)))
+        return days_of(_FLOORS[unit](date_of(day)))
     except (OverflowError, ValueError):
         return fail("the year is not one of 1 to 9999")
 
 
 def _date_trunc(parts: Sequence[Bound]) -> Bound | None:
-    part = as_timestamp(parts[1])
-    if part is None:
-        return None
     unit = str(parts[0].constant).upper()
-    if unit in _UNITS:
-        size = _UNITS[unit]
-        return lift(TIMESTAMP, lambda moment: moment // size * size, (part,))
+    size = _UNITS.get(unit)
 
     def run(moment: int) -> int | None:
         day = _floor(moment // DAY, unit)
         return None if day is None else day * DAY
 
-    return lift(TIMESTAMP, run, (part,))
+    floor = run if size is None else lambda moment: moment // size * size
+    return lift(TIMESTAMP, floor, (as_timestamp(parts[1]),))
 
 
 def _trunc(parts: Sequence[Bound]) -> Bound | None:
-    part = as_date(parts[0])
     unit = str(parts[1].constant).upper()
-    return None if part is None else lift(DATE, lambda day: _floor(day, unit), (part,))
+    return lift(DATE, lambda day: _floor(day, unit), (as_date(parts[0]),))
 
 
-def _known(place: int, units: Sequence[str]) -> Callable[[Sequence[Any]], str]:
-    def wrong(arguments: Sequence[Any]) -> str:
-        word = str(arguments[place].literal.value)
+def _known(index: int, units: Sequence[str]) -> Callable[[Sequence[Node]], str]:
+    def wrong(arguments: Sequence[Node]) -> str:
+        word = text_at(arguments, index)
         return "" if word.upper() in units else f"{word!r} is no unit: use one of {', '.join(units)}"
 
     return wrong
 
 
-def _add(sign: int) -> Callable[[Sequence[Bound]], Bound | None]:
-    def bind(parts: Sequence[Bound]) -> Bound | None:
-        day, count = as_date(parts[0]), as_int(parts[1])
-        # Spark takes no BIGINT for days, and attributes are BIGINT: those that fit are taken here.
-        if day is None or count is None:
-            return None
-        return lift(DATE, lambda first, days: day_in_range(first + sign * days), (day, count))
-
-    return bind
-
-
-def _add_months(parts: Sequence[Bound]) -> Bound | None:
-    day, count = as_date(parts[0]), as_int(parts[1])
-    if day is None or count is None:
-        return None
-    return lift(DATE, lambda first, months: _months(_date(first), months), (day, count))
-
-
-def _datediff(parts: Sequence[Bound]) -> Bound | None:
-    end, start = as_date(parts[0]), as_date(parts[1])
-    return None if end is None or start is None else lift(INT, lambda a, b: a - b, (end, start))
-
-
-def _last_day(parts: Sequence[Bound]) -> Bound | None:
-    part = as_date(parts[0])
-    if part is None:
-        return None
-
-    def run(day: int) -> int:
-        found = _date(day)
-        return _number(found.replace(day=calendar.monthrange(found.year, found.month)[1]))
-
-    return lift(DATE, run, (part,))
-
-
-def _make_date(parts: Sequence[Bound]) -> Bound | None:
-    found = [as_int(part) for part in parts]
-    return None if None in found else lift(DATE, _made, [part for part in found if part is not None])
+def _last_day(day: int) -> int:
+    date = date_of(day)
+    return days_of(date.replace(day=calendar.monthrange(date.year, date.month)[1]))
 
 
 def _made(year: int, month: int, day: int) -> int | None:
     try:
-        return _number(dt.date(year, month, day))
+        return days_of(dt.date(year, month, day))
     except (ValueError, OverflowError):
         return fail(f"{year}-{month}-{day} is no date")
 
@@ -185,17 +134,18 @@ FUNCTIONS = {
     "weekday": _of_date(lambda day: day.weekday()),
     "dayofyear": _of_date(lambda day: day.timetuple().tm_yday),
     "weekofyear": _of_date(lambda day: day.isocalendar()[1]),
-    "hour": _of_timestamp(lambda moment: moment // _HOUR % 24),
-    "minute": _of_timestamp(lambda moment: moment // _MINUTE % 60),
-    "second": _of_timestamp(lambda moment: moment // _SECOND % 60),
+    "hour": function_of(INT, lambda moment: moment // _HOUR % 24, "m"),
+    "minute": function_of(INT, lambda moment: moment // _MINUTE % 60, "m"),
+    "second": function_of(INT, lambda moment: moment // _SECOND % 60, "m"),
     "date_trunc": Function(_date_trunc, 2, 2, texts=(0,), wrong=_known(0, [*_FLOORS, *_UNITS])),
     "trunc": Function(_trunc, 2, 2, texts=(1,), wrong=_known(1, [*_FLOORS])),
-    "date_add": Function(_add(1), 2, 2),
-    "date_sub": Function(_add(-1), 2, 2),
-    "datediff": Function(_datediff, 2, 2),
-    "add_months": Function(_add_months, 2, 2),
-    "last_day": Function(_last_day, 1, 1),
-    "make_date": Function(_make_date, 3, 3),
+    # Spark takes no BIGINT for days, and attributes are BIGINT: those that fit are taken here.
+    "date_add": function_of(DATE, lambda day, count: day_in_range(day + count), "di"),
+    "date_sub": function_of(DATE, lambda day, count: day_in_range(day - count), "di"),
+    "datediff": function_of(INT, lambda end, start: end - start, "dd"),
+    "add_months": function_of(DATE, lambda day, count: _months(date_of(day), count), "di"),
+    "last_day": function_of(DATE, _last_day, "d"),
+    "make_date": function_of(DATE, _made, "iii"),
     "to_date": Function(_to_date, 1, 1),
     "to_timestamp": Function(_to_timestamp, 1, 1),
     "unix_seconds": _unix(_SECOND),

@@ -6,20 +6,9 @@ import re
 
 from headgate.core.event import EVENT_TIME, TIME
 from headgate.core.values import PRESENT, fold, part_of
-from headgate.records.expressions import types
+from headgate.records.expressions import model, types
 from headgate.records.expressions.calls import Calls
 from headgate.records.expressions.functions import REFUSED
-from headgate.records.expressions.model import (
-    MAX_LAMBDAS,
-    TIME_CALL,
-    Cast,
-    Lambda,
-    Name,
-    Narrow,
-    Node,
-    Value,
-    Variable,
-)
 from headgate.records.expressions.printing import INTERVALS
 from headgate.records.expressions.reader import NO_OPERAND, NO_VALUE, SIGNS
 from headgate.records.language.lexing import (
@@ -62,11 +51,11 @@ _PARTS = {"[", ".", "::"}
 class Operands(Calls):
     """Reads what stands between operators."""
 
-    def operand(self) -> Node:
+    def operand(self) -> model.Node:
         """Read a value, and what is taken out of it."""
         return self.postfix(self.primary())
 
-    def postfix(self, found: Node) -> Node:
+    def postfix(self, node: model.Node) -> model.Node:
         """Read what is taken out of a value."""
         while self.keys[self.at] in _PARTS:
             if self.take("["):
@@ -74,43 +63,47 @@ class Operands(Calls):
                 element = self.expression(5)
                 self.depth -= 1
                 self.expect("]", "a bracket is still open: write a[0]")
-                found = self.make("element", found, element)
+                node = self.make("element", node, element)
             elif self.take("."):
-                found = self.make("field", found, Value(Literal(LiteralType.STRING, fold(self.part()))))
+                node = self.make("field", node, model.Value(Literal(LiteralType.STRING, fold(self.part()))))
             else:
                 self.at += 1
-                found = Cast(found, self.type())
-        return found
+                node = model.Cast(node, self.type())
+        return node
 
-    def primary(self) -> Node:
+    def primary(self) -> model.Node:
         """Read a literal, a name, a call, CASE, CAST or parentheses."""
         at, key = self.at, self.keys[self.at]
         if key == NUMBER:
             return self.number(at)
         if key in STRINGS:
             self.at += 1
-            if self.keys[self.at] in STRINGS:
-                self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
-            return self.placed(Value(Literal(LiteralType.STRING, self.string(at))), at)
+            self.one_string()
+            return self.placed(model.Value(Literal(LiteralType.STRING, self.string(at))), at)
         if key == "(":
             self.at += 1
             self.deeper()
-            found = self.expression()
+            node = self.expression()
             self.close()
             self.depth -= 1
-            return found
+            return node
         if key == QUOTED:
             return self.name()
         if is_word(key):
             return self.word(key, at)
         return self.no_operand(key)
 
-    def word(self, key: str, at: int) -> Node:
+    def one_string(self) -> None:
+        """Refuse a string behind another."""
+        if self.keys[self.at] in STRINGS:
+            self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
+
+    def word(self, key: str, at: int) -> model.Node:
         """Read what begins with a word."""
         following = self.keys[at + 1]
         if key in _CONSTANTS:
             self.at += 1
-            return self.placed(Value(_CONSTANTS[key]), at)
+            return self.placed(model.Value(_CONSTANTS[key]), at)
         if key == "case":
             return self.case()
         if following in STRINGS:
@@ -121,7 +114,7 @@ class Operands(Calls):
             return self.name()
         return self.reserved(key)
 
-    def no_operand(self, key: str) -> Node:
+    def no_operand(self, key: str) -> model.Node:
         """Refuse a sign, or the end, where a value is expected."""
         if key == ":" and self.keys[self.at + 1] == "event_time":
             return self.event_time()
@@ -142,7 +135,7 @@ class Operands(Calls):
             self.refuse(NO_OPERAND)
         return self.refuse_sign()
 
-    def reserved(self, key: str) -> Node:
+    def reserved(self, key: str) -> model.Node:
         """Refuse a word that is no name."""
         written = self.texts[self.at]
         if key in _INFIX:
@@ -164,20 +157,20 @@ class Operands(Calls):
         meant = f"an attribute of that name is `{written}`"
         return self.refuse(f"{written.upper()} is not part of the filter language here; {meant}")
 
-    def event_time(self) -> Node:
+    def event_time(self) -> model.Node:
         """Read `:event_time`: the time of the event, else its attribute `time`, as a timestamp."""
         if self.settings.spelled((TIME,)) != (TIME,):
             self.refuse(":event_time is not known where case or dots are part of names: leave it out")
         self.at += 2
-        given = Name(EVENT_TIME), Name((TIME,), (TIME,))
-        return self.make(TIME_CALL, *(Cast(each, types.TIMESTAMP) for each in given))
+        given = model.Name(EVENT_TIME), model.Name((TIME,), (TIME,))
+        return self.make(model.TIME_CALL, *(model.Cast(each, types.TIMESTAMP) for each in given))
 
-    def interval(self, sign: str) -> Node:
+    def interval(self, sign: str) -> model.Node:
         """Read what follows INTERVAL: microseconds, which a minus makes negative."""
         begin = self.at
         self.at += 1
         literal = self.primary() if self.keys[self.at] in {NUMBER, STRING} else None
-        count = literal.literal.value if isinstance(literal, Value) else None
+        count = literal.literal.value if isinstance(literal, model.Value) else None
         unit = self.keys[self.at].removesuffix("s")
         if isinstance(count, str) and _WHOLE.fullmatch(count):
             count = int(count)
@@ -190,9 +183,9 @@ class Operands(Calls):
             )
         self.at += 1
         micros = count * size
-        return Value(Literal(LiteralType.INT, -micros if sign == "-" else micros), wide=True)
+        return model.Value(Literal(LiteralType.INT, -micros if sign == "-" else micros), wide=True)
 
-    def number(self, at: int, *, negative: bool = False) -> Value:
+    def number(self, at: int, *, negative: bool = False) -> model.Value:
         """Read a number."""
         written = self.texts[at]
         self.at = at + 1
@@ -202,13 +195,17 @@ class Operands(Calls):
             self.refuse(str(error), at)
         last = written[-1]
         if last.isdigit() or last == ".":
-            found = Value(literal)
+            value = model.Value(literal)
         else:
             suffix = suffix_of(written)
             narrow = suffix in {"S", "Y", "F"}
-            found = Narrow(literal, start=self.start(at)) if narrow else Value(literal, wide=suffix == "L")
-        self.places[id(found)] = found, at
-        return found
+            value = (
+                model.Narrow(literal, start=self.start(at))
+                if narrow
+                else model.Value(literal, wide=suffix == "L")
+            )
+        self.places[id(value)] = value, at
+        return value
 
     def string(self, at: int) -> str:
         """Read the text of a token in quotes."""
@@ -217,15 +214,14 @@ class Operands(Calls):
         except LiteralError as error:
             self.refuse(str(error), at)
 
-    def moment(self, key: str) -> Node:
+    def moment(self, key: str) -> model.Node:
         """Read a word before a text: DATE or TIMESTAMP."""
         at = self.at
         if key in _MOMENTS:
             self.at += 2
-            if self.keys[self.at] in STRINGS:
-                self.refuse("two strings stand side by side: write one, with \\' for a quote in it")
+            self.one_string()
             try:
-                return self.placed(Value(moment_of(self.string(at + 1), _MOMENTS[key])), at + 1)
+                return self.placed(model.Value(moment_of(self.string(at + 1), _MOMENTS[key])), at + 1)
             except LiteralError as error:
                 self.refuse(str(error), at + 1)
         written = self.texts[at]
@@ -260,12 +256,12 @@ class Operands(Calls):
         self.at += 1
         return written
 
-    def name(self) -> Node:
+    def name(self) -> model.Node:
         """Read a dotted name: of an attribute, or of a variable and a field in it."""
         begin = self.at
         first = self.part()
         if self.variables and fold(first) in self.variables:
-            return self.placed(Variable(fold(first)), begin)
+            return self.placed(model.Variable(fold(first)), begin)
         if self.keys[begin] in BARE_FUNCTIONS:
             self.refuse(f"{first} is not part of the filter language: {REFUSED[first.lower()]}", begin)
         if self.keys[begin] == "timestamp" and self.keys[self.at] in {"with", "without"}:
@@ -278,28 +274,28 @@ class Operands(Calls):
             if len(parts) > MAX_NAME_PARTS:
                 self.refuse(f"the name has more than {MAX_NAME_PARTS} parts")
         spelled = self.settings.spelled(tuple(parts))
-        found = Name(tuple(map(part_of, spelled)), spelled)
-        self.places[id(found)] = found, begin
-        return found
+        name = model.Name(tuple(map(part_of, spelled)), spelled)
+        self.places[id(name)] = name, begin
+        return name
 
-    def present(self, begin: int) -> Node:
+    def present(self, begin: int) -> model.Node:
         """Read what `present` is asked about: an attribute, by its name."""
         if not self.name_next() or self.keys[self.at] in RESERVED:
             self.refuse("present takes one attribute", begin)
-        found = self.name()
-        if not self.take(")") or not isinstance(found, Name):
+        name = self.name()
+        if not self.take(")") or not isinstance(name, model.Name):
             self.refuse("present takes one attribute", begin)
-        return Name((PRESENT, *found.path), (PRESENT, *found.spelled))
+        return model.Name((PRESENT, *name.path), (PRESENT, *name.spelled))
 
-    def items(self, why: str = "", *, functions: bool = True) -> list[Node]:
+    def items(self, why: str = "", *, functions: bool = True) -> list[model.Node]:
         """Read values between commas, and the parenthesis that ends them; `why` there must be a value."""
         if self.take(")"):
             if why:
                 self.refuse(why, self.at - 1)
             return []
-        found = [self.item(functions=functions)]
+        nodes = [self.item(functions=functions)]
         while self.take(","):
-            if len(found) >= MAX_LIST:
+            if len(nodes) >= MAX_LIST:
                 self.refuse(f"the list is longer than {MAX_LIST:,}", self.at - 1)
             if self.keys[self.at] == ")":
                 self.refuse("a literal is missing after this comma", self.at - 1)
@@ -307,32 +303,32 @@ class Operands(Calls):
                 is_word(self.keys[self.at + 1]) or self.keys[self.at + 1] == NUMBER
             ):
                 self.refuse("ALL may stand before the first argument only; `all` is an attribute")
-            found.append(self.item(functions=functions))
+            nodes.append(self.item(functions=functions))
         self.close()
-        return found
+        return nodes
 
-    def item(self, *, functions: bool = False) -> Node:
+    def item(self, *, functions: bool = False) -> model.Node:
         """Read one argument: an expression, or a function of an element."""
         if functions and self.keys[self.at + 1] == "->" and self.name_next():
             variable = fold(self.part())
             self.at += 1
             self.variables.append(variable)
-            if len(self.variables) > MAX_LAMBDAS:
-                self.refuse(f"functions of elements nest deeper than {MAX_LAMBDAS}")
+            if len(self.variables) > model.MAX_LAMBDAS:
+                self.refuse(f"functions of elements nest deeper than {model.MAX_LAMBDAS}")
             body = self.expression()
             self.variables.pop()
-            return Lambda(variable, body)
+            return model.Lambda(variable, body)
         self.deeper()
-        found = self.expression()
+        node = self.expression()
         self.depth -= 1
-        return found
+        return node
 
-    def case(self) -> Node:
+    def case(self) -> model.Node:
         """Read CASE; `CASE a WHEN 1` is `CASE WHEN a = 1`."""
         begin = self.at
         self.at += 1
         subject = None if self.keys[self.at] == "when" else self.item()
-        parts: list[Node] = []
+        parts: list[model.Node] = []
         while self.take("when"):
             when = self.item()
             self.expect("then", "THEN is missing before this")

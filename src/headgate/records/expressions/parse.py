@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING
 
 from headgate.core.event import TIME
 from headgate.errors import FilterError
+from headgate.records.expressions import model
 from headgate.records.expressions.functions import OPERATORS
-from headgate.records.expressions.model import (
-    MAX_DEPTH as MAX_PARTS_DEEP,
-)
-from headgate.records.expressions.model import (
-    MAX_NODES,
-    SHIFT_CALL,
-    TIME_CALL,
-    Call,
-    Narrow,
-    Node,
-    Value,
-    children,
-)
 from headgate.records.expressions.operands import Operands
 from headgate.records.expressions.reader import NO_VALUE
 from headgate.records.language.lexing import END, NUMBER, STRINGS, cut, is_word, starts
@@ -56,7 +44,7 @@ _BARE = "put parentheses around this comparison: it is an operand of another ope
 _TWO = "put parentheses around one of two comparisons"
 
 
-def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
+def parse_node(text: str, settings: NameSettings = USUAL) -> model.Node:
     """Parse an expression of attributes, functions and operators; refuse what is none, with its place.
 
     >>> parse_node("price * 2").name
@@ -72,18 +60,18 @@ def parse_node(text: str, settings: NameSettings = USUAL) -> Node:
 class Parser(Operands):
     """Reads operators and conditions."""
 
-    def whole(self) -> Node:
+    def whole(self) -> model.Node:
         """Read all tokens."""
         if self.keys[0] == END:
             raise FilterError(
                 "the filter holds no expression: write TRUE to match every event", self.text, None
             )
-        found = self.expression()
+        node = self.expression()
         if self.keys[self.at] != END:
             self.misplaced()
-        return found
+        return node
 
-    def expression(self, floor: int = 0) -> Node:
+    def expression(self, floor: int = 0) -> model.Node:
         """Read operands, and operators that bind tighter than `floor`."""
         keys, begin = self.keys, self.at
         left = self.prefix(floor)
@@ -102,15 +90,15 @@ class Parser(Operands):
                 self.refuse(_TWO, at) if bare == power == COMPARED else self.refuse(_BARE, begin)
             self.at += 1
             if power == COMPARED:
-                left, bare = Call(_NAMES.get(key, key), (left, self.expression(COMPARED))), COMPARED
+                left, bare = model.Call(_NAMES.get(key, key), (left, self.expression(COMPARED))), COMPARED
             elif power == ASKED:
                 left, bare = self.asked(key, left, begin), ASKED
             elif keys[self.at] == "interval" and key != "||" and _is_time(left):
-                left = self.make(SHIFT_CALL, left, self.interval(key))
+                left = self.make(model.SHIFT_CALL, left, self.interval(key))
             else:
-                left = Call(key, (left, self.expression(power)))
+                left = model.Call(key, (left, self.expression(power)))
 
-    def joined(self, key: str, left: Node, power: int) -> Node:
+    def joined(self, key: str, left: model.Node, power: int) -> model.Node:
         """Read parts with AND or OR between them."""
         parts = [left]
         while self.keys[self.at] == key:
@@ -119,9 +107,9 @@ class Parser(Operands):
             if self.clauses >= MAX_CLAUSES:
                 self.refuse(f"the filter has more than {MAX_CLAUSES:,} clauses", self.at - 1)
             parts.append(self.expression(power))
-        return Call(key, tuple(parts))
+        return model.Call(key, tuple(parts))
 
-    def prefix(self, floor: int) -> Node:
+    def prefix(self, floor: int) -> model.Node:
         """Read an operand, with NOT or signs before it."""
         key = self.keys[self.at]
         if key not in _PREFIXES:
@@ -130,7 +118,7 @@ class Parser(Operands):
             if floor >= ASKED:
                 self.refuse("put parentheses around NOT here")
             signs = self.run(_NOTS)
-            found = self.expression(NOT)
+            node = self.expression(NOT)
             name = "not"
         else:
             begin = self.at
@@ -138,15 +126,15 @@ class Parser(Operands):
             signs, name = self.keys[begin : self.at].count("-"), "negative"
             if self.keys[self.at] == NUMBER and self.keys[self.at - 1] == "-":
                 # A minus that stands before a number belongs to it.
-                found = self.postfix(self.number(self.at, negative=True))
+                node = self.postfix(self.number(self.at, negative=True))
                 signs -= 1
             elif self.keys[self.at] != NUMBER and "+" in self.keys[begin : self.at]:
                 self.refuse("a plus sign may stand before a number only", self.at - 1)
             else:
-                found = self.operand()
+                node = self.operand()
         for _ in range(signs):
-            found = Call(name, (found,))
-        return found
+            node = model.Call(name, (node,))
+        return node
 
     def run(self, signs: set[str]) -> int:
         """Step over signs, one after another."""
@@ -157,7 +145,7 @@ class Parser(Operands):
                 self.refuse(f"the filter nests deeper than {MAX_DEPTH}")
         return self.at - begin
 
-    def asked(self, key: str, left: Node, begin: int) -> Node:
+    def asked(self, key: str, left: model.Node, begin: int) -> model.Node:
         """Read what follows a word that asks something of a value."""
         at = self.at - 1
         negated = key in {"not", "!"}
@@ -171,36 +159,36 @@ class Parser(Operands):
         if self.keys[self.at] == END:
             self.refuse(NO_VALUE, self.at - 1)
         if key == "between":
-            found = self.between(left)
+            node = self.between(left)
         elif key == "in":
-            found = self.among(left, begin)
+            node = self.among(left, begin)
         elif key == "is":
-            found = self.is_what(left)
+            node = self.is_what(left)
         elif self.keys[self.at] in _QUANTIFIERS and self.keys[self.at + 1] == "(" and key in _PATTERNS:
-            found = self.quantified(key, left, negated=negated)
+            node = self.quantified(key, left, negated=negated)
         else:
-            found = self.like(key, left)
-        return Call("not", (found,)) if negated else found
+            node = self.like(key, left)
+        return model.Call("not", (node,)) if negated else node
 
-    def between(self, left: Node) -> Node:
+    def between(self, left: model.Node) -> model.Node:
         """Read what follows BETWEEN."""
         low = self.expression(COMPARED)
         if self.keys[self.at] == END:
             self.refuse("BETWEEN takes two values: write BETWEEN 1 AND 9", self.at - 1)
         if not self.take("and"):
             self.misplaced()
-        return Call("between", (left, low, self.expression(COMPARED)))
+        return model.Call("between", (left, low, self.expression(COMPARED)))
 
-    def among(self, left: Node, begin: int) -> Node:
+    def among(self, left: model.Node, begin: int) -> model.Node:
         """Read what follows IN."""
         self.expect("(", "IN takes a list in parentheses")
         if self.keys[self.at] in {"select", "with"}:
             self.refuse("a subquery is not part of the filter language")
         if self.keys[self.at] == ")":
             self.refuse("IN takes at least one literal", begin)
-        return Call("in", (left, *self.items(functions=False)))
+        return model.Call("in", (left, *self.items(functions=False)))
 
-    def is_what(self, left: Node) -> Node:
+    def is_what(self, left: model.Node) -> model.Node:
         """Read what follows IS."""
         if self.keys[self.at] == "!":
             self.refuse("'!' stands before a whole expression only; write IS NOT NULL")
@@ -208,17 +196,17 @@ class Parser(Operands):
         key = self.keys[self.at]
         self.at += 1
         if key in {"null", "unknown"}:
-            found = Call("is null", (left,))
+            node = model.Call("is null", (left,))
         elif key in _TRUTHS:
-            found = Call("<=>", (left, Value(Literal(LiteralType.BOOL, _TRUTHS[key]))))
+            node = model.Call("<=>", (left, model.Value(Literal(LiteralType.BOOL, _TRUTHS[key]))))
         elif key == "distinct" and self.take("from"):
-            found = Call("<=>", (left, self.expression(COMPARED)))
+            node = model.Call("<=>", (left, self.expression(COMPARED)))
             negated = not negated
         else:
             self.refuse("IS takes NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM", self.at - 1)
-        return Call("not", (found,)) if negated else found
+        return model.Call("not", (node,)) if negated else node
 
-    def like(self, key: str, left: Node) -> Node:
+    def like(self, key: str, left: model.Node) -> model.Node:
         """Read the pattern behind LIKE, ILIKE or RLIKE."""
         name, at = _NAMES.get(key, key), self.at
         parts = [left, self.pattern(key)]
@@ -230,9 +218,9 @@ class Parser(Operands):
         wrong = OPERATORS[name].check(parts)
         if wrong:
             self.refuse(f"{name.upper()}: {wrong}" if name == "rlike" else wrong, at)
-        return Call(name, tuple(parts))
+        return model.Call(name, tuple(parts))
 
-    def quantified(self, key: str, left: Node, *, negated: bool) -> Node:
+    def quantified(self, key: str, left: model.Node, *, negated: bool) -> model.Node:
         """Read `LIKE ANY ('x%', 'y%')`: one pattern, or ALL of them; NOT is said of each."""
         word = self.keys[self.at]
         self.at += 2
@@ -245,17 +233,17 @@ class Parser(Operands):
             if wrong:
                 begins = self.places.get(id(pattern), (pattern, begin))[1]
                 self.refuse(wrong if _is_text(pattern) else f"{key.upper()} takes patterns in quotes", begins)
-            tests.append(Call(key, parts))
+            tests.append(model.Call(key, parts))
         name = "and" if (word == "all") is not negated else "or"
-        return tests[0] if len(tests) == 1 else Call(name, tuple(tests))
+        return tests[0] if len(tests) == 1 else model.Call(name, tuple(tests))
 
-    def pattern(self, key: str) -> Node:
+    def pattern(self, key: str) -> model.Node:
         """Read a pattern: a text in quotes."""
         at, first = self.at, self.keys[self.at]
         if first in STRINGS or first == "(":
-            found = self.expression(COMPARED)
-            if _is_text(found):
-                return found
+            node = self.expression(COMPARED)
+            if _is_text(node):
+                return node
         if first in _QUANTIFIERS and key in _PATTERNS:
             self.refuse(
                 f"{first.upper()} takes patterns in parentheses: write {key.upper()} ANY ('x%', 'y%')", at
@@ -282,28 +270,28 @@ def spark_text(text: str, *, timed: bool) -> str:
     return text
 
 
-def _is_time(node: Node) -> bool:
+def _is_time(node: model.Node) -> bool:
     """Tell whether a node is the event's time, or some time before or after it."""
-    return isinstance(node, Call) and node.name in {TIME_CALL, SHIFT_CALL}
+    return isinstance(node, model.Call) and node.name in {model.TIME_CALL, model.SHIFT_CALL}
 
 
-def _is_text(node: Node) -> bool:
-    return isinstance(node, Value) and node.literal.type is LiteralType.STRING
+def _is_text(node: model.Node) -> bool:
+    return isinstance(node, model.Value) and node.literal.type is LiteralType.STRING
 
 
-def check_size(node: Node, text: str) -> None:
+def check_size(node: model.Node, text: str) -> None:
     """Refuse an expression with too many parts, or too deep: it is computed for every event."""
     count, deepest, stack = 0, 0, [(node, 1)]
     while stack:
-        found, depth = stack.pop()
-        if isinstance(found, Narrow):
+        part, depth = stack.pop()
+        if isinstance(part, model.Narrow):
             raise FilterError(
-                "a number in an expression has no suffix S, Y or F: write it without", text, found.start
+                "a number in an expression has no suffix S, Y or F: write it without", text, part.start
             )
         count, deepest = count + 1, max(deepest, depth)
-        stack += [(child, depth + 1) for child in children(found)]
-    if count > MAX_NODES:
-        reason = f"an expression has {count:,} parts, and at most {MAX_NODES} are computed for an event"
+        stack += [(child, depth + 1) for child in model.children(part)]
+    if count > model.MAX_NODES:
+        reason = f"an expression has {count:,} parts, and at most {model.MAX_NODES} are computed for an event"
         raise FilterError(reason, text, None)
-    if deepest > MAX_PARTS_DEEP:
-        raise FilterError(f"an expression nests deeper than {MAX_PARTS_DEEP}", text, None)
+    if deepest > model.MAX_DEPTH:
+        raise FilterError(f"an expression nests deeper than {model.MAX_DEPTH}", text, None)

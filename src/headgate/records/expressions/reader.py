@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from headgate.errors import FilterError
-from headgate.records.expressions.model import Call, children
+from headgate.records.expressions.model import Call, walk
 from headgate.records.language.lexing import END, QUOTED, cut, is_word, starts
 from headgate.records.language.limits import MAX_DEPTH, check_text
 from headgate.records.names import USUAL
@@ -107,13 +107,8 @@ class Reader:
 
     def place(self, node: Node) -> int | None:
         """Return where a node begins; None if nothing of it is known."""
-        found, stack = [], [node]
-        while stack:
-            each = stack.pop()
-            if id(each) in self.places:
-                found.append(self.places[id(each)][1])
-            stack += children(each)
-        return self.start(min(found)) if found else None
+        tokens = [self.places[id(each)][1] for each in walk(node) if id(each) in self.places]
+        return self.start(min(tokens)) if tokens else None
 
     def refuse(self, reason: str, at: int | None = None) -> NoReturn:
         """Refuse the text at a token, or at the next one."""
@@ -155,10 +150,6 @@ class Reader:
 
     def expression(self, floor: int = 0) -> Node:
         """Read operands, and operators that bind tighter than `floor`."""
-        raise NotImplementedError
-
-    def prefix(self, floor: int) -> Node:
-        """Read an operand, with signs before it."""
         raise NotImplementedError
 
     def item(self, *, functions: bool = False) -> Node:

@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from headgate.core.text.words import one_word, words
+from headgate.core.text.alphabets import one_word, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,10 +50,10 @@ class _Translation:
                 self.refuse("of flags only (?i) and (?s) are taken")
             self.fold, self.dots = "i" in letters, "s" in letters
             self.at = flags.end()
-        found = self.alternatives()
+        translated = self.alternatives()
         if self.at < len(self.pattern):
             self.refuse("a parenthesis was never opened")
-        return found
+        return translated
 
     def refuse(self, reason: str) -> None:
         """Refuse the pattern."""
@@ -69,33 +69,33 @@ class _Translation:
 
     def sequence(self) -> str:
         """Translate one part after another."""
-        found = []
+        parts = []
         while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
             if self.pattern[self.at] == "$":
                 self.at += 1
                 if self.depth or self.pattern[self.at : self.at + 1] not in {"", "|"}:
                     self.refuse("$ stands at the end only")
                 # In Java it also stands before the end of the last line.
-                found.append(rf"(?:\r\n|[{_ENDS}])?\z")
+                parts.append(rf"(?:\r\n|[{_ENDS}])?\z")
             elif self.pattern[self.at] == "^":
                 self.at += 1
-                found.append(r"\A")
+                parts.append(r"\A")
             else:
-                found.append(self.atom() + self.quantifier())
-        return "".join(found)
+                parts.append(self.atom() + self.quantifier())
+        return "".join(parts)
 
     def quantifier(self) -> str:
         """Translate how often something may come."""
         rest = self.pattern[self.at : self.at + 1]
         if rest and rest in "*+?":
-            found = rest
+            sign = rest
             self.at += 1
         elif rest == "{":
             count = _COUNT.match(self.pattern, self.at)
             if not count or max(int(count[1]), int(count[3] or 0)) > _MAX_COUNT:
                 self.refuse(f"{{ takes numbers up to {_MAX_COUNT:,}")
             assert count is not None
-            found = count[0]
+            sign = count[0]
             self.at = count.end()
         else:
             return ""
@@ -104,10 +104,10 @@ class _Translation:
             self.refuse("possessive quantifiers are not taken")
         if after == "?":
             self.at += 1
-            found += "?"
+            sign += "?"
         if self.pattern[self.at : self.at + 1] in {"*", "+", "?", "{"}:
             self.refuse("a quantifier follows another")
-        return found
+        return sign
 
     def atom(self) -> str:
         """Translate one character, class or group."""
@@ -134,12 +134,12 @@ class _Translation:
         self.depth += 1
         if self.depth > 50:
             self.refuse("groups nest deeper than 50")
-        found = self.alternatives()
+        translated = self.alternatives()
         self.depth -= 1
         if self.pattern[self.at : self.at + 1] != ")":
             self.refuse("a parenthesis is still open")
         self.at += 1
-        return f"(?:{found})"
+        return f"(?:{translated})"
 
     def escape(self) -> str:
         """Translate what follows a backslash outside of a set."""
@@ -178,15 +178,15 @@ class _Translation:
         """Translate [ … ]."""
         negated = self.pattern[self.at : self.at + 1] == "^"
         self.at += negated
-        found: list[str] = []
-        while self.pattern[self.at : self.at + 1] != "]" or not found:
+        members: list[str] = []
+        while self.pattern[self.at : self.at + 1] != "]" or not members:
             if self.at >= len(self.pattern):
                 self.refuse("a bracket is still open")
             if self.pattern[self.at] in "[]&":
                 self.refuse("within brackets, write a backslash before [, ] and &")
-            found.append(self.member())
+            members.append(self.member())
         self.at += 1
-        return f"[{'^' if negated else ''}{''.join(found)}]"
+        return f"[{'^' if negated else ''}{''.join(members)}]"
 
     def member(self) -> str:
         """Translate a character, a range or a class within a set."""
@@ -202,8 +202,8 @@ class _Translation:
             high = self.character()
             if high < low:
                 self.refuse("a range goes backwards")
-        found = _written(low) if low == high else f"{_written(low)}-{_written(high)}"
-        return found + self.folded(low, high)
+        written = _written(low) if low == high else f"{_written(low)}-{_written(high)}"
+        return written + self.folded(low, high)
 
     def folded(self, low: str, high: str) -> str:
         """Write the letters of ASCII in a range in their other case."""
@@ -263,7 +263,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     options.log_errors = False
     options.max_mem = 1 << 20
     try:
-        found: re.Pattern[str] = re2.compile(_Translation(pattern).whole(), options)
+        compiled: re.Pattern[str] = re2.compile(_Translation(pattern).whole(), options)
     except re2.error:
         raise RefusedPatternError("RE2 does not take this regular expression") from None
-    return found
+    return compiled

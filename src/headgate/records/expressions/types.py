@@ -145,21 +145,21 @@ def with_string(left: Type, right: Type) -> Type | None:
 
 def common(left: Type, right: Type) -> Type | None:
     """Find the one type of two operands or branches; None if Spark refuses them together."""
-    found = tightest(left, right) or _wider_decimal(left, right) or with_string(left, right)
-    if found is None and left.element is not None and right.element is not None:
+    kind = tightest(left, right) or _wider_decimal(left, right) or with_string(left, right)
+    if kind is None and left.element is not None and right.element is not None:
         inner = common(left.element, right.element)
         return None if inner is None else array(inner)
-    return found
+    return kind
 
 
 def common_of(kinds: Iterable[Type], *, strings: bool = True) -> Type | None:
     """Find the one type of many; without `strings` a string is not cast for the others."""
-    found: Type | None = VOID
+    shared: Type | None = VOID
     for kind in kinds:
-        if found is not None:
-            alone = not strings and STRING in {found, kind}
-            found = tightest(found, kind) if alone else common(found, kind)
-    return found
+        if shared is not None:
+            alone = not strings and STRING in {shared, kind}
+            shared = tightest(shared, kind) if alone else common(shared, kind)
+    return shared
 
 
 def type_of(value: object) -> Type | None:

@@ -1,6 +1,6 @@
-"""JSON of other systems: read, and where in the text something stands.
+"""Texts of other systems, read: JSON, and the tokens of languages.
 
-Reading is the standard library's. Only where something is refused is the text gone through once more, to
+Reading JSON is the standard library's. Only where something is refused is the text gone through once more, to
 say where.
 """
 
@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from headgate.errors import FilterError
-from headgate.records.language.limits import MAX_CHARACTERS
+from headgate.records.language.limits import check_length, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headgate.records.importers.sql import Sql
 
-    Place = tuple[str | int, ...]
+    DocumentPath = tuple[str | int, ...]
 
 MAX_DEPTH = 32
 """Objects and arrays in one another."""
@@ -28,9 +28,9 @@ MAX_DEPTH = 32
 class Refused(Exception):  # noqa: N818 -- caught in this room, where it gets its place
     """Why a part of a document cannot be converted; `place` are the names and numbers that lead to it."""
 
-    def __init__(self, place: Place, reason: str) -> None:
+    def __init__(self, path: DocumentPath, reason: str) -> None:
         super().__init__(reason)
-        self.place = place
+        self.path = path
         self.reason = reason
 
 
@@ -40,16 +40,17 @@ def convert_json(written: str, convert: Callable[[Any], Sql], what: str) -> str:
     try:
         sql = convert(document).text
     except Refused as refused:
-        raise FilterError(refused.reason, written, place_of(written, refused.place)) from None
+        raise FilterError(refused.reason, written, place_of(written, refused.path)) from None
     return checked(sql, written)
 
 
-def checked(sql: str, written: str) -> str:
-    """Refuse a filter that has become too long."""
-    if len(sql) > MAX_CHARACTERS:
-        reason = f"as SQL the filter has {len(sql):,} characters and at most {MAX_CHARACTERS:,} are taken"
-        raise FilterError(f"{reason}: write it as several filters", written, None)
-    return sql
+def text_of(value: str, path: DocumentPath) -> str:
+    """Return a text of a document; refuse one that UTF-8 cannot carry."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Refused(path, "the text holds a lone surrogate, which UTF-8 cannot carry") from None
+    return value
 
 
 def read_json(written: str, what: str) -> Any:
@@ -63,18 +64,13 @@ def read_json(written: str, what: str) -> Any:
     headgate.errors.FilterError: the name 'a' comes twice in one object: write it once, at character 10: \
 {"a": 1, ⟪"a": 2}
     """
-    if len(written) > MAX_CHARACTERS:
-        raise FilterError(
-            f"the filter has {len(written):,} characters and at most {MAX_CHARACTERS:,} are taken",
-            written,
-            None,
-        )
+    check_length(written)
     _check_depth(written, what)
     try:
         return json.loads(
             written,
-            parse_float=_decimal,
-            parse_int=_whole,
+            parse_float=lambda written: Decimal(_digits(written)),
+            parse_int=lambda written: int(_digits(written)),
             parse_constant=_constant,
             object_pairs_hook=_object,
         )
@@ -96,30 +92,24 @@ class _Twice(Exception):  # noqa: N818 -- caught above
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         seen = set()
         for name, _ in pairs:
             if name in seen:
                 raise _Twice(name)
             seen.add(name)
-    return found
+    return members
 
 
 _LONGEST = 400
 """Digits of a number, at most."""
 
 
-def _decimal(digits: str) -> Decimal:
-    if len(digits) > _LONGEST:
-        raise ValueError(f"the number {digits[:20]}… has more than {_LONGEST} digits")
-    return Decimal(digits)
-
-
-def _whole(digits: str) -> int:
-    if len(digits) > _LONGEST:
-        raise ValueError(f"the number {digits[:20]}… has more than {_LONGEST} digits")
-    return int(digits)
+def _digits(written: str) -> str:
+    if len(written) > _LONGEST:
+        raise ValueError(f"the number {written[:20]}… has more than {_LONGEST} digits")
+    return written
 
 
 def _constant(word: str) -> Any:
@@ -143,7 +133,7 @@ def _check_depth(written: str, what: str) -> None:
             depth -= 1
 
 
-def place_of(written: str, wanted: Place) -> int | None:
+def place_of(written: str, wanted: DocumentPath) -> int | None:
     """Say at which character something stands: a name where it leads to nothing deeper, else the value.
 
     >>> place_of('{"a": [1, {"prefix": 2}]}', ("a", 1, "prefix"))
@@ -151,23 +141,23 @@ def place_of(written: str, wanted: Place) -> int | None:
     >>> place_of('{"a": [1, {"prefix": 2}]}', ("a", 1))
     10
     """
-    return next((start for place, start in _places(written) if place == wanted), None)
+    return next((start for path, start in _places(written) if path == wanted), None)
 
 
 def _second(written: str) -> int | None:
     seen = set()
-    for place, start in _places(written):
-        if place in seen:
+    for path, start in _places(written):
+        if path in seen:
             return start
-        seen.add(place)
+        seen.add(path)
     return None
 
 
-def _places(written: str) -> list[tuple[Place, int]]:
+def _places(written: str) -> list[tuple[DocumentPath, int]]:
     """List the places of sound JSON in the order of the text."""
-    found: list[tuple[Place, int]] = []
-    open_: list[tuple[str, Place]] = []
-    at: Place = ()
+    places: list[tuple[DocumentPath, int]] = []
+    open_: list[tuple[str, DocumentPath]] = []
+    at: DocumentPath = ()
     key: str | None = None
     count: list[int] = []
     for token in _TOKEN.finditer(written):
@@ -186,13 +176,91 @@ def _places(written: str) -> list[tuple[Place, int]]:
             continue
         elif inside == "{" and key is None and string is not None:
             key = json.loads(string)
-            found.append(((*at, key), start))
+            places.append(((*at, key), start))
         else:
-            place = at if not open_ else (*at, count[-1] if inside == "[" else str(key))
+            path = at if not open_ else (*at, count[-1] if inside == "[" else str(key))
             if inside != "{":
-                found.append((place, start))
+                places.append((path, start))
             if sign in ("{", "["):
                 open_.append((sign, at))
                 count.append(0)
-                at, key = place, None
-    return found
+                at, key = path, None
+    return places
+
+
+class Token(NamedTuple):
+    """A word, a sign, a text or the end, and where it begins."""
+
+    kind: str
+    text: str
+    at: int
+
+
+class TokenReader:
+    """Reads the tokens of a text; what parses a language is built upon it.
+
+    The groups of the pattern are the kinds of tokens: `end`, `odd` for what is none, and others.
+    """
+
+    def __init__(self, text: str, pattern: re.Pattern[str], what: str, empty: str) -> None:
+        self._text = text
+        check_length(text)
+        self._tokens = self._cut(pattern, what)
+        self._next = self._depth = 0
+        if self._tokens[0].kind == "end":
+            self._refuse(empty, None)
+
+    def _cut(self, pattern: re.Pattern[str], what: str) -> list[Token]:
+        tokens = []
+        for match in pattern.finditer(self._text):
+            kind = str(match.lastgroup)
+            token = self._token(kind, match[kind], match.start(kind))
+            if kind == "odd":
+                if token.text in "'\"":
+                    self._refuse("a text is not closed", token.at)
+                self._refuse(f"{token.text!r} is not part of {what}", token.at)
+            tokens.append(token)
+            if kind == "end":
+                break
+        return tokens
+
+    def _token(self, kind: str, text: str, at: int) -> Token:
+        """Make a token."""
+        return Token(kind, text, at)
+
+    def _take(self) -> Token:
+        """Step over the next token; the end stays."""
+        token = self._tokens[self._next]
+        self._next += token.kind != "end"
+        return token
+
+    def _peek(self, sign: str) -> bool:
+        """Tell whether a sign or a keyword comes next."""
+        token = self._tokens[self._next]
+        return token.kind in ("word", "sign") and token.text.lower() == sign
+
+    def _is(self, sign: str) -> bool:
+        """Step over a sign or a keyword if it comes next."""
+        found = self._peek(sign)
+        self._next += found
+        return found
+
+    def _expect(self, sign: str) -> None:
+        """Step over a sign or a keyword that must come."""
+        if not self._is(sign):
+            self._refuse(f"{sign!r} is expected here", self._tokens[self._next].at)
+
+    def _deeper(self, most: int, what: str) -> None:
+        """Go into parentheses or the like."""
+        self._depth += 1
+        if self._depth > most:
+            self._refuse(f"{what} may nest {most} deep at most", self._tokens[self._next].at)
+
+    def _end(self, expected: str) -> None:
+        """Refuse tokens that are left."""
+        rest = self._tokens[self._next]
+        if rest.kind != "end":
+            self._refuse(expected, rest.at)
+
+    def _refuse(self, reason: str, at: int | None) -> NoReturn:
+        raise FilterError(reason, self._text, at)

@@ -26,7 +26,7 @@ from headgate.records.language.printing import print_attribute, print_literal
 from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.records.names import NameSettings
 
@@ -151,19 +151,19 @@ def number(value: Number) -> str:
     >>> number(Decimal("5.0")), number(Decimal("0.25")), number(10**20), number(Decimal("1e-30"))
     ('5', '0.25', '1e+20', '1e-30')
     """
-    found = Decimal(value)
-    if found == found.to_integral_value() and INT64_MIN <= found <= INT64_MAX:
-        return str(int(found))
-    found = found.normalize()
-    _, digits, exponent = found.as_tuple()
+    decimal = Decimal(value)
+    if decimal == decimal.to_integral_value() and INT64_MIN <= decimal <= INT64_MAX:
+        return str(int(decimal))
+    decimal = decimal.normalize()
+    _, digits, exponent = decimal.as_tuple()
     assert isinstance(exponent, int)
     if (
         0 < -exponent <= MAX_FRACTION
         and max(len(digits), -exponent) <= MAX_DIGITS
-        and abs(found) <= INT64_MAX
+        and abs(decimal) <= INT64_MAX
     ):
-        return f"{found:f}"
-    double = repr(float(found))
+        return f"{decimal:f}"
+    double = repr(float(decimal))
     return double if "e" in double else f"{double}e0"
 
 
@@ -226,8 +226,8 @@ def texts(operand: str, values: Sequence[str]) -> Sql:
     >>> texts("a", ["x", "1"]).text
     "a IN ('x', '1') AND a >= ''"
     """
-    found = one_of(operand, [text(value) for value in dict.fromkeys(values)])
-    return every([found, is_text(operand)]) if any(map(casts, values)) else found
+    condition = one_of(operand, [text(value) for value in dict.fromkeys(values)])
+    return every([condition, is_text(operand)]) if any(map(casts, values)) else condition
 
 
 def like(operand: str, pattern: str) -> Sql:
@@ -252,3 +252,8 @@ def some_element(operand: str, test: Sql) -> Sql:
 def as_pattern(value: str) -> str:
     """Write a text so that LIKE means it and nothing else."""
     return escaped(value)
+
+
+def tested(operand: str, test: Callable[[str], Sql]) -> Sql:
+    """Apply a test to a value and to the elements of an array."""
+    return some([test(operand), some_element(operand, test("x"))])

@@ -15,6 +15,7 @@ import numpy as np
 
 from headgate.core.jit import kernel
 from headgate.records.index.arrays import BUCKETS
+from headgate.records.programs.programs import ALL, GLOB, VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +34,10 @@ MOST_SPOILERS = 64
 """A negation that leaves out more codes is checked rather than posted."""
 WEAK = 0.5
 """A tree that a larger share of events reaches is looked at for every event instead."""
-PAIR = np.int64(1) << 62
+ATOM_BITS = 31
+ATOM_MASK = (1 << ATOM_BITS) - 1
+PAIR = np.int64(1) << (2 * ATOM_BITS)
+"""The key of a posting is an atom, or PAIR and two of them."""
 BY_GRAM = 2
 """Said instead of `by buckets` of a pattern that is found under a gram."""
 
@@ -80,8 +84,8 @@ def number_atoms(lines: Lines, weights: NDArray[np.float64]) -> Atoms:
             (before * (1 << BUCKETS)).astype(np.int64), (1 << BUCKETS) - 1
         )
         level_base[line] = following
-        found = np.bincount(quantile[first + 1 : last], own, minlength=1 << BUCKETS)
-        buckets.append(found.astype(np.float64))
+        bucket_weights = np.bincount(quantile[first + 1 : last], own, minlength=1 << BUCKETS)
+        buckets.append(bucket_weights.astype(np.float64))
         following += 1 << BUCKETS
     weight = np.concatenate([weights, *buckets])
     return Atoms(
@@ -97,110 +101,48 @@ class Postings(NamedTuple):
 
 
 @kernel
-def _bucket(atoms: Atoms, atom: int) -> int:
-    """Return the bucket of a code."""
-    return np.int64(atoms.quantile[atom])  # type: ignore[return-value]
+def cover(atoms: Atoms, parts: Parts, p: int, buckets: bool, out: Ints) -> tuple[int, float]:
+    """Cover a part by the codes or buckets of its line; returns how many, and how many events have them.
 
-
-@kernel
-def cover_size(
-    atoms: Atoms, line: int, low: NDArray[np.int32], high: NDArray[np.int32], buckets: bool
-) -> int:
-    """Count the atoms that cover some intervals of a line: its codes or buckets."""
-    if not buckets:
-        total = 0
-        for i in range(len(low)):
-            total += high[i] - low[i] + 1
-        return total
+    The atoms are written to `out`, if it has any room.
+    """
+    line = parts.part_line[p]
     base = atoms.line_base[line]
-    total, reached = 0, -1
-    for i in range(len(low)):
-        first = _bucket(atoms, base + low[i])
-        last = _bucket(atoms, base + high[i])
-        first = max(first, reached + 1)
-        if last >= first:
-            total += last - first + 1
-            reached = last
-    return total
-
-
-@kernel
-def cover_weight(
-    atoms: Atoms, line: int, low: NDArray[np.int32], high: NDArray[np.int32], buckets: bool
-) -> float:
-    """Add up how many events have the atoms that cover some intervals."""
-    base = atoms.line_base[line]
-    total = 0.0
-    if not buckets:
-        for i in range(len(low)):
-            total += atoms.cumulative[base + high[i] + 1] - atoms.cumulative[base + low[i]]
-        return total
-    start = atoms.level_base[line]
-    reached = -1
-    for i in range(len(low)):
-        first = _bucket(atoms, base + low[i])
-        last = _bucket(atoms, base + high[i])
-        first = max(first, reached + 1)
-        if last >= first:
-            total += atoms.cumulative[start + last + 1] - atoms.cumulative[start + first]
-            reached = last
-    return total
-
-
-@kernel
-def list_cover(
-    atoms: Atoms,
-    line: int,
-    low: NDArray[np.int32],
-    high: NDArray[np.int32],
-    buckets: bool,
-    out: NDArray[np.int64],
-) -> int:
-    """Write the atoms that cover some intervals; returns how many."""
-    base = atoms.line_base[line]
-    n = 0
-    if not buckets:
-        for i in range(len(low)):
-            for code in range(low[i], high[i] + 1):
-                out[n] = base + code
-                n += 1
-        return n
-    start = atoms.level_base[line]
-    reached = -1
-    for i in range(len(low)):
-        first = _bucket(atoms, base + low[i])
-        last = _bucket(atoms, base + high[i])
-        first = max(first, reached + 1)
-        for bucket in range(first, last + 1):
-            out[n] = start + bucket
-            n += 1
-        reached = max(reached, last)
-    return n
-
-
-@kernel
-def weigh_parts(
-    atoms: Atoms, parts: Parts, kind: NDArray[np.uint8], weights: NDArray[np.float64], sizes: Ints
-) -> None:
-    """Estimate the share of events that satisfy each part, and count its codes."""
-    for p in range(len(parts.part_line)):
-        line = parts.part_line[p]
-        if line < 0:
-            weights[p] = 0.1 if kind[parts.part_leaf[p]] == 3 else 0.9
+    start = atoms.level_base[line] if buckets else base
+    size, weight, reached = 0, 0.0, np.int64(-1)
+    for i in range(parts.set_start[p], parts.set_start[p + 1]):
+        first, last = np.int64(parts.set_low[i]), np.int64(parts.set_high[i])
+        if buckets:
+            first = max(np.int64(atoms.quantile[base + first]), reached + 1)
+            last = np.int64(atoms.quantile[base + last])
+        if last < first:
             continue
-        low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
-        high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
-        sizes[p] = cover_size(atoms, line, low, high, False)
-        weights[p] = min(cover_weight(atoms, line, low, high, False), 1.0)
-        if kind[parts.part_leaf[p]] == 2:
-            weights[p] = 0.5
+        reached = last
+        weight += atoms.cumulative[start + last + 1] - atoms.cumulative[start + first]
+        if len(out):
+            for offset in range(first, last + 1):
+                out[size + offset - first] = start + offset
+        size += int(last - first) + 1
+    return size, weight
+
+
+@kernel
+def weigh_parts(atoms: Atoms, parts: Parts, weights: NDArray[np.float64], sizes: Ints) -> None:
+    """Estimate the share of events that satisfy each part, and count its codes."""
+    none = np.empty(0, np.int64)
+    for p in range(len(parts.part_line)):
+        if parts.part_line[p] < 0:
+            weights[p] = 0.1 if parts.part_kind[p] == GLOB else 0.9
+            continue
+        size, weight = cover(atoms, parts, p, False, none)
+        sizes[p] = size
+        weights[p] = 0.5 if parts.part_kind[p] == ALL else min(weight, 1.0)
 
 
 @kernel
 def unkeyed_cost(
     atoms: Atoms,
     parts: Parts,
-    kind: NDArray[np.uint8],
     weights: NDArray[np.float64],
     sizes: Ints,
     own: NDArray[np.int32],
@@ -211,18 +153,17 @@ def unkeyed_cost(
     Spoilers decide a part that leaves few codes out, and on lines that are told by buckets, these rule out
     most of what any other leaves out. Elsewhere spoilers only tell that its attribute is there.
     """
+    none = np.empty(0, np.int64)
     left = 1.0
     for i in range(len(own)):
         p = own[i]
         line = parts.part_line[p]
-        if line >= 0 and kind[parts.part_leaf[p]] == 0:
+        if line >= 0 and parts.part_kind[p] == VALUE:
             base, codes = atoms.line_base[line], atoms.line_base[line + 1] - atoms.line_base[line]
             if codes - sizes[p] <= MOST_SPOILERS:
                 left *= weights[p]
             elif told[line]:
-                low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
-                high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
-                left *= min(1.0, cover_weight(atoms, line, low, high, True))
+                left *= min(1.0, cover(atoms, parts, p, True, none)[1])
             else:
                 left *= 1.0 - min(1.0, atoms.weight[base])
     return OUTCAST + left
@@ -232,7 +173,6 @@ def unkeyed_cost(
 def choose_access(
     atoms: Atoms,
     parts: Parts,
-    kind: NDArray[np.uint8],
     weights: NDArray[np.float64],
     sizes: Ints,
     gram_atom: Ints,
@@ -247,6 +187,7 @@ def choose_access(
     told[l] says that unkeyed terms are told of line l by its buckets.
     """
     most = 2 * 128
+    none = np.empty(0, np.int64)
     option_part = np.empty(most, np.int32)
     option_buckets = np.empty(most, np.int32)
     option_size = np.empty(most, np.int64)
@@ -256,28 +197,24 @@ def choose_access(
         for i in range(term_start[t], term_start[t + 1]):
             p = term_part[i]
             line = parts.part_line[p]
-            quantifier = kind[parts.part_leaf[p]]
             if gram_atom[p] >= 0 and options < most - 3:
                 option_part[options], option_buckets[options] = p, BY_GRAM
                 option_size[options], option_weight[options] = 1, atoms.weight[gram_atom[p]]
                 options += 1
-            if line < 0 or quantifier >= 2 or options >= most - 3:
+            if line < 0 or parts.part_kind[p] >= ALL or options >= most - 3:
                 continue
-            low = parts.set_low[parts.set_start[p] : parts.set_start[p + 1]]
-            high = parts.set_high[parts.set_start[p] : parts.set_start[p + 1]]
             if sizes[p] <= MOST_POINTS:
                 option_part[options], option_buckets[options] = p, 0
                 option_size[options], option_weight[options] = sizes[p], weights[p]
                 options += 1
             if 2 * sizes[p] > MOST_POINTS and atoms.level_base[line] >= 0:
-                size = cover_size(atoms, line, low, high, True)
+                size, weight = cover(atoms, parts, p, True, none)
                 if size <= MOST_POINTS:
                     option_part[options], option_buckets[options] = p, 1
-                    option_size[options] = size
-                    option_weight[options] = cover_weight(atoms, line, low, high, True)
+                    option_size[options], option_weight[options] = size, weight
                     options += 1
         own = term_part[term_start[t] : term_start[t + 1]]
-        best = unkeyed_cost(atoms, parts, kind, weights, sizes, own, told)
+        best = unkeyed_cost(atoms, parts, weights, sizes, own, told)
         chosen[t, 0] = -2
         chosen[t, 2] = -2
         for i in range(options):
@@ -324,10 +261,7 @@ def list_postings(
                 key[n], of[n] = gram_atom[p], t
             n += 1
             continue
-        s, e = parts.set_start[p], parts.set_start[p + 1]
-        first = list_cover(
-            atoms, parts.part_line[p], parts.set_low[s:e], parts.set_high[s:e], chosen[t, 1] > 0, ours
-        )
+        first = cover(atoms, parts, p, chosen[t, 1] > 0, ours)[0]
         q = chosen[t, 2]
         if q < 0:
             if fill:
@@ -336,16 +270,13 @@ def list_postings(
                     of[n + i] = t
             n += first
             continue
-        s, e = parts.set_start[q], parts.set_start[q + 1]
-        second = list_cover(
-            atoms, parts.part_line[q], parts.set_low[s:e], parts.set_high[s:e], chosen[t, 3] > 0, theirs
-        )
+        second = cover(atoms, parts, q, chosen[t, 3] > 0, theirs)[0]
         if fill:
             at = n
             for i in range(first):
                 for j in range(second):
                     a, b = min(ours[i], theirs[j]), max(ours[i], theirs[j])
-                    key[at] = PAIR | (a << 31) | b
+                    key[at] = PAIR | (a << ATOM_BITS) | b
                     of[at] = t
                     at += 1
         n += first * second

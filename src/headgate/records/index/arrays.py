@@ -33,13 +33,24 @@ def pair_slot(code: np.uint64, slots: int) -> np.int64:
 
 
 POINT, RANGE, POINTS, RANGES = range(4)
-"""What a check compares a code with; of an element line plus 4 for ANY and 8 for ALL."""
-ANY_POINT = POINT + 4
-LED = 1 << 20
-"""Said of an ANY_POINT, where others count operands: its code alone leads there, so it holds."""
-GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = range(12, 16)
+"""What a check compares a code with: its shape."""
+ANY_OPS, ALL_OPS, GLOB_OP, NOT_GLOB_OP, TRUE_OP, FALSE_OP = 4, 8, 12, 13, 14, 15
+"""Operations: a shape by itself asks a value, with one of the first two the elements of an array."""
+ANY_POINT = ANY_OPS + POINT
+OP_MASK, SHAPE_MASK, KIND_SHIFT = 15, 3, 2
+"""A check begins with its operation: the lowest bits are the shape, the others the kind of its leaf."""
+LINE_SHIFT, LINE_MASK = 4, 0x3FFF
+"""Behind it is the line; or, of any number of bits, the pattern."""
 NOT_LINE = 14
 """The bit of a line's number, which has as many bits, that says that operands are what a check leaves out."""
+LEFT_OUT = 1 << (LINE_SHIFT + NOT_LINE)
+"""The same bit, where it stands in a check."""
+COUNT_SHIFT = 20
+"""Behind that, how many operands; 0 if a word of their number comes next."""
+MOST_COUNTED = 2047
+"""More operands than fit beside the operation are counted by a word of their own."""
+LED = 1 << COUNT_SHIFT
+"""Said of an ANY_POINT, where others count operands: its code alone leads there, so it holds."""
 
 IDLE = -2
 """In place of `level_base`: the line of a computed attribute that leads to no entries."""
@@ -47,7 +58,12 @@ DUPLICATE, REFERENCE, TREE = 1, 2, 4
 """Flags of an entry: it may be found twice; its checks stand elsewhere; its checks have jumps."""
 FLAGS = 3
 """Bits of the flags below the filter's number."""
-REFERENCE_WORDS = 4
+HEAD_WORDS, PAIR_WORDS, REFERENCE_WORDS = 2, 3, 4
+"""Words before the checks of an entry, before the entries of a pair, and of a reference."""
+LENGTH, PAIR_LENGTH = 1, 2
+"""Where the words of an entry's checks, or of a pair's entries, are counted."""
+WHERE, PROBE_LINE, PROBE_BUCKETS = 1, 2, 3
+"""Of a reference: where the entry stands, and what is asked before it is gone to."""
 LATE = 512
 """References that are followed together."""
 
@@ -139,7 +155,9 @@ class RecordArrays(NamedTuple):
         while at < self.marks[0]:
             assert self.stream[at] < self.stream[at + 1] < atoms
             heads.add(at)
-            at = self._check_entries(at + 3, at + 3 + int(self.stream[at + 2]), full, references)
+            at = self._check_entries(
+                at + PAIR_WORDS, at + PAIR_WORDS + int(self.stream[at + PAIR_LENGTH]), full, references
+            )
         at = self._check_entries(at, len(self.stream), full, references, ordered=False)
         assert at == len(self.stream)
         assert {int(where) for where in self.slot_at[self.slot_print > 0]} == heads
@@ -165,39 +183,25 @@ class RecordArrays(NamedTuple):
             before = head >> FLAGS
             if head & REFERENCE:
                 references.append((second, head >> FLAGS))
-                assert 0 <= self.stream[at + 2] < max(1, len(self.level_base))
+                assert 0 <= self.stream[at + PROBE_LINE] < max(1, len(self.level_base))
                 at += REFERENCE_WORDS
             else:
                 full[at] = head >> FLAGS
-                self._check_checks(at + 2, at + 2 + second, tree=bool(head & TREE))
-                at += 2 + second
+                self._check_checks(at + HEAD_WORDS, at + HEAD_WORDS + second, tree=bool(head & TREE))
+                at += HEAD_WORDS + second
         assert at == end
         return at
 
     def _check_checks(self, at: int, end: int, *, tree: bool) -> None:
-        places, jumps, begin = set(), [], at
-        while at < end:
-            places.add(at - begin)
-            at += check_length(self.stream, at)
-            if tree:
-                jumps.extend(self.stream[at : at + 2].tolist())
-                at += 2
-        assert at == end
-        assert all(jump in places or jump in {ACCEPT, REJECT} for jump in jumps)
+        from headgate.records.index.entries import list_checks
 
-
-def check_length(stream: NDArray[np.int32], at: int) -> int:
-    """Count the words of the check at a place."""
-    word = int(stream[at])
-    op = word & 15
-    if op >= GLOB_OP:
-        return 1
-    if op & 3 in {POINT, RANGE}:
-        return 2 + (op & 3)
-    n, more = word >> 20, 0
-    if n == 0:
-        n, more = int(stream[at + 1]), 1
-    return 1 + more + (n if op & 3 == POINTS else 2 * n)
+        begins = np.zeros(end - at + 1, np.int64)
+        count = list_checks(self.stream, at, end, 2 if tree else 0, begins)
+        assert begins[count] == end
+        if tree:
+            places = begins[:count] - at
+            jumps = self.stream[np.add.outer(begins[1 : count + 1] - 2, range(2))]
+            assert np.isin(jumps, [*places.tolist(), ACCEPT, REJECT]).all()
 
 
 class Events(NamedTuple):
@@ -224,10 +228,6 @@ class Events(NamedTuple):
             multi_start=np.ascontiguousarray(self.multi_start[:, begin : end + 1]),
             text_of=np.ascontiguousarray(self.text_of[:, begin:end]),
         )
-
-
-LATELY = 8
-"""Events whose matches are averaged."""
 
 
 class Desk(NamedTuple):
@@ -270,36 +270,6 @@ class Desk(NamedTuple):
             bits=np.zeros(words, np.uint64),
             words=np.zeros((words + 63) // 64, np.uint64),
         )
-
-
-class Scratch:
-    """What one thread needs to match: marks of filters already found, and room for the answer.
-
-    `matches` is how many an event has had lately, on average; -1 if that is not known.
-    """
-
-    def __init__(self, filters: int) -> None:
-        self.seen = np.zeros(filters, np.int32)
-        self.out = np.empty(1 << 16, np.int32)
-        self.matches = -1.0
-        self._stamp = 1
-
-    def stamps(self, count: int) -> int:
-        """Take some stamps that `seen` does not hold; returns the first."""
-        if self._stamp + count >= 2**31:
-            self.seen[:] = 0
-            self._stamp = 1
-        self._stamp += count
-        return self._stamp - count
-
-    def note(self, matches: float, events: int = 1) -> None:
-        """Take note of how many matches some events had, together."""
-        share = 1.0 if self.matches < 0 else min(1.0, events / LATELY)
-        self.matches += share * (matches / events - self.matches)
-
-    def grow(self) -> None:
-        """Make more room."""
-        self.out = np.empty(2 * len(self.out), np.int32)
 
 
 class BuiltIndex(NamedTuple):

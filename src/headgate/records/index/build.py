@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.columns import picked
 from headgate.errors import SubscriptionError
 from headgate.records.computed import is_computed
 from headgate.records.events.columns import BatchColumns
 from headgate.records.events.encode import encode
-from headgate.records.index import access, clusters, trees
+from headgate.records.index import access, clusters
 from headgate.records.index.access import Atoms, number_atoms
-from headgate.records.index.arrays import DUPLICATE, IDLE, BuiltIndex, RecordArrays
-from headgate.records.index.checking import name_left_out
+from headgate.records.index.arrays import BUCKETS, DUPLICATE, HEAD_WORDS, IDLE, BuiltIndex, RecordArrays
+from headgate.records.index.checking import check_words, name_left_out
 from headgate.records.index.clusters import Entities
-from headgate.records.index.grams import add_grams, rarest
-from headgate.records.index.line_words import add_slots
+from headgate.records.index.grams import add_grams, add_slots, rarest
 from headgate.records.index.lines import Lines, Parts, make_lines
-from headgate.records.index.terms import Terms, make_terms
-from headgate.records.programs.programs import GLOB, Programs, starts
+from headgate.records.index.terms import MOST_ATOMS, Terms, cover_tree, make_terms, token_words
+from headgate.records.programs.programs import GLOB, VALUE, Programs, starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
-    from headgate.records.index.lines import Parts
-    from headgate.records.index.terms import Terms
 
     Ints = NDArray[np.int64]
 
@@ -156,14 +154,14 @@ def _gains(
     reached = []
     for each in (chosen, others):
         share = np.ones(len(each))
-        for place in (0, 2):
-            own = each[:, place]
+        for column in (0, 2):
+            own = each[:, column]
             share *= np.where(own >= 0, weights[np.maximum(own, 0)], 1.0) if len(weights) else 1.0
         reached.append(share)
     gains = np.zeros(lines)
     spared = np.maximum(reached[1] - reached[0], 0.0)
-    for place in (0, 2):
-        own = chosen[:, place]
+    for column in (0, 2):
+        own = chosen[:, column]
         line = parts.part_line[np.maximum(own, 0)] if len(parts.part_line) else own
         led = (own >= 0) & (line >= 0)
         np.add.at(gains, line[led], spared[led])
@@ -185,21 +183,20 @@ def choose(programs: Programs, weigh: Weigh | None = None, *, posting: float = a
     shares = (weigh or by_filters)(shell, parts, terms)
     atoms = number_atoms(lines, shares)
     gram_atom = rarest(grams, atoms.line_base, atoms.weight)
-    kind = programs.leaf_kind
 
     def chosen_by(own: Atoms) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         weights = np.zeros(len(parts.part_line))
         sizes = np.zeros(len(parts.part_line), np.int64)
-        access.weigh_parts(own, parts, kind, weights, sizes)
-        opened = _left_open(own, parts, kind, sizes)
+        access.weigh_parts(own, parts, weights, sizes)
+        opened = _left_open(own, parts, sizes)
         told = _told(own, parts, opened, terms.part, len(terms.term_filter))
 
         def choose_some(term_start: Ints, part: NDArray[np.int32]) -> NDArray[np.int32]:
-            found = np.full((len(term_start) - 1, 4), -2, np.int32)
+            choices = np.full((len(term_start) - 1, 4), -2, np.int32)
             access.choose_access(
-                own, parts, kind, weights, sizes, gram_atom, term_start, part, posting, told, found
+                own, parts, weights, sizes, gram_atom, term_start, part, posting, told, choices
             )
-            return found
+            return choices
 
         chosen = choose_some(terms.term_start, terms.part)
         while True:
@@ -239,27 +236,18 @@ def choose(programs: Programs, weigh: Weigh | None = None, *, posting: float = a
 
 def build(programs: Programs, weigh: Weigh | None = None, *, posting: float = access.POSTING) -> BuiltIndex:
     """Build the index of programs; `weigh` as for `choose`."""
-    found = choose(programs, weigh, posting=posting)
-    kind = programs.leaf_kind
-    globs = np.cumsum(kind >= GLOB, dtype=np.int32) - 1
-    entities = _entities(
-        found.parts, found.terms, found.chosen, found.weights, kind, found.tree_tokens, programs
-    )
-    arrays = _lay_out(programs, found, kind, globs, entities)
-    return found.shell(programs)._replace(arrays=arrays)
+    choices = choose(programs, weigh, posting=posting)
+    arrays = _lay_out(programs, choices)
+    return choices.shell(programs)._replace(arrays=arrays)
 
 
 def without_filters(attributes: tuple[Path, ...], filters: int, lines: Lines, texts: TextPool) -> BuiltIndex:
     """Return what events can be encoded for, without filters."""
-    return BuiltIndex(_no_arrays(lines), lines, texts, attributes, filters)
-
-
-def _no_arrays(lines: Lines) -> RecordArrays:
-    """Return arrays that events can be encoded for, with no filters."""
     base = np.zeros(lines.size + 1, np.int32)
     np.cumsum(lines.line_codes, out=base[1:])
     none: dict[str, NDArray[Any]] = {name: np.zeros(0, np.int32) for name in RecordArrays._fields}
-    return RecordArrays(**{**none, "line_base": base, "line_multi": lines.line_multi})
+    arrays = RecordArrays(**{**none, "line_base": base, "line_multi": lines.line_multi})
+    return BuiltIndex(arrays, lines, texts, attributes, filters)
 
 
 def _post_trees(
@@ -269,16 +257,16 @@ def _post_trees(
     keys: list[Ints] = []
     owners: list[NDArray[np.int32]] = []
     tokens: list[NDArray[np.int32]] = []
-    room = np.zeros(trees.MOST_ATOMS + 1, np.int64)
+    room = np.zeros(MOST_ATOMS + 1, np.int64)
     first = len(terms.term_filter)
     for number, f in enumerate(terms.trees.tolist()):
         own = programs.tokens[programs.token_start[f] : programs.token_start[f + 1]]
         tokens.append(own)
-        count = trees.cover_tree(atoms, parts, programs.leaf_kind, gram_atom, own, room)
+        count = cover_tree(atoms, parts, gram_atom, own, room)
         if count > 0:
-            found = np.unique(room[:count])
-            keys.append(found)
-            owners.append(np.full(len(found), first + number, np.int32))
+            atoms_of_tree = np.unique(room[:count])
+            keys.append(atoms_of_tree)
+            owners.append(np.full(len(atoms_of_tree), first + number, np.int32))
     return (
         np.concatenate([np.zeros(0, np.int64), *keys]),
         np.concatenate([np.zeros(0, np.int32), *owners]),
@@ -286,34 +274,34 @@ def _post_trees(
     )
 
 
-def _entities(
-    parts: Parts,
-    terms: Terms,
-    chosen: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    kind: NDArray[np.uint8],
-    tokens: list[NDArray[np.int32]],
-    programs: Programs,
-) -> Entities:
+def _entities(programs: Programs, choices: Choices, written: Parts, part_words: Ints) -> Entities:
     """Put the parts of each term into the order of their checks, and tell what may be found twice."""
+    parts, terms, chosen, weights, tokens = (
+        choices.parts,
+        choices.terms,
+        choices.chosen,
+        choices.weights,
+        choices.tree_tokens,
+    )
     owners = np.concatenate([terms.term_filter, terms.trees])
     count = len(terms.term_filter)
     each = np.repeat(np.arange(count), np.diff(terms.term_start))
     # Rare parts first; those that led here hold already, and come last.
     led = (terms.part == chosen[each, 0]) | (terms.part == chosen[each, 2])
-    cost = weights[terms.part] + 2.0 * led + 0.5 * (kind[parts.part_leaf[terms.part]] > 0)
+    cost = weights[terms.part] + 2.0 * led + 0.5 * (parts.part_kind[terms.part] != VALUE)
     order = np.lexsort((cost, each))
     # By the codes of one part, and not by buckets or a pair.
     alone = (chosen[:, 0] >= 0) & (chosen[:, 1] == 0) & (chosen[:, 2] < 0)
     multi = np.zeros(len(owners), bool)
     multi[:count] = (
-        (chosen[:, 0] >= 0) & (kind[parts.part_leaf[np.maximum(chosen[:, 0], 0)]] > 0)
+        (chosen[:, 0] >= 0) & (parts.part_kind[np.maximum(chosen[:, 0], 0)] != VALUE)
         if len(parts.part_leaf)
         else False
     )
     multi[count:] = True
     again = np.bincount(owners, minlength=programs.filters) > 1 if len(owners) else np.zeros(0, bool)
     flags = np.where(again[owners] | multi, DUPLICATE, 0).astype(np.uint8)
+    tree_tokens = np.concatenate([np.zeros(0, np.int32), *tokens])
     return Entities(
         filter=owners,
         flags=flags,
@@ -321,16 +309,17 @@ def _entities(
         parts=terms.part[order],
         led=(alone[each] & (terms.part == chosen[each, 0]))[order].astype(np.uint8),
         token_start=starts(np.array([len(own) for own in tokens], np.int64)),
-        tokens=np.concatenate([np.zeros(0, np.int32), *tokens]),
+        tokens=tree_tokens,
+        token_words=token_words(written, part_words, tree_tokens),
     )
 
 
-def _left_open(atoms: Atoms, parts: Parts, kind: NDArray[np.uint8], sizes: Ints) -> NDArray[np.bool_]:
+def _left_open(atoms: Atoms, parts: Parts, sizes: Ints) -> NDArray[np.bool_]:
     """Tell which parts spoilers leave open, and buckets could tell of."""
     line = parts.part_line
     # A part without a line is at -1: that is behind all lines.
     codes = np.append(np.diff(atoms.line_base), 0)[line]
-    plain = (kind[parts.part_leaf] == 0) & (np.append(atoms.level_base, -1)[line] >= 0)
+    plain = (parts.part_kind == VALUE) & (np.append(atoms.level_base, -1)[line] >= 0)
     return np.asarray(plain & (codes - sizes > access.MOST_SPOILERS), np.bool_)
 
 
@@ -349,9 +338,8 @@ def _are_many(counts: Ints, unkeyed: int) -> NDArray[np.bool_]:
 
 def _parts_of(terms: Terms, chosen: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """List the parts of some terms, each with its term."""
-    counts = np.diff(terms.term_start)[chosen]
-    at = np.repeat(terms.term_start[chosen] - starts(counts)[:-1], counts) + np.arange(counts.sum())
-    return np.repeat(chosen, counts), terms.part[at]
+    term_start, at = picked(terms.term_start, chosen)
+    return np.repeat(chosen, np.diff(term_start)), terms.part[at]
 
 
 def _long_terms(words: Ints, of: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -362,38 +350,34 @@ def _long_terms(words: Ints, of: NDArray[np.int32]) -> NDArray[np.int32]:
     return long[np.argsort(first[long], kind="stable")].astype(np.int32)
 
 
-def _lay_out(
-    programs: Programs,
-    found: Choices,
-    kind: NDArray[np.uint8],
-    globs: NDArray[np.int32],
-    entities: Entities,
-) -> RecordArrays:
-    parts, atoms, key, of = found.parts, found.atoms, found.key, found.of
+def _lay_out(programs: Programs, choices: Choices) -> RecordArrays:
+    parts, atoms, key, of = choices.parts, choices.atoms, choices.key, choices.of
+    written = _written(parts, atoms)
+    part_words = np.zeros(len(parts.part_line), np.int64)
+    check_words(written, part_words)
+    entities = _entities(programs, choices, written, part_words)
     count = len(entities.filter)
     terms = len(entities.start) - 1
     posted = np.bincount(of, minlength=count)
     decided = np.zeros(len(entities.parts), np.uint8)
     lone = np.flatnonzero(posted == 0).astype(np.int32)
     lone = lone[np.argsort(entities.filter[lone], kind="stable")]
-    spoilers = _spoilers(parts, kind, atoms, entities, lone, decided)
+    spoilers = _spoilers(parts, atoms, entities, lone, decided)
     if decided.any():
         # What spoilers do not decide is checked first.
         each = np.repeat(np.arange(terms), np.diff(entities.start))
         order = np.lexsort((decided, each))
         entities = entities._replace(parts=entities.parts[order], led=entities.led[order])
         decided = decided[order]
-    written = _written(parts, kind, atoms)
-    words = np.zeros(count, np.int64)
-    clusters.entity_words(written, entities, words)
+    words = clusters.entity_words(entities, part_words[entities.parts])
     at = np.full(count, -1, np.int64)
     long = _long_terms(words[:terms], of)
     at[long] = clusters.APART
     single_start = np.zeros(atoms.size + 1, np.int32)
     end = clusters.place_entries(key, of, terms, words, at, single_start, 0)
     apart = np.concatenate([long, lone, np.arange(terms, count, dtype=np.int32)[posted[terms:] > 0]])
-    at[apart] = end + starts(words[apart] + 2)[:-1]
-    total = end + int((words[apart] + 2).sum())
+    at[apart] = end + starts(words[apart] + HEAD_WORDS)[:-1]
+    total = end + int((words[apart] + HEAD_WORDS).sum())
     if total >= 2**31:
         raise SubscriptionError(
             f"the filters need {total:,} words, and an index has room for 2**31: divide them"
@@ -402,27 +386,27 @@ def _lay_out(
     pair_at = np.zeros(int((np.diff(key[key >= access.PAIR], prepend=0) != 0).sum()), np.int64)
     probes = np.zeros((2, count), np.int32)
     probe_line, probe_buckets = probes
-    clusters.choose_probes(parts, kind, atoms, entities, found.chosen, probe_line, probe_buckets)
+    clusters.choose_probes(parts, atoms, entities, choices.chosen, probe_line, probe_buckets)
     clusters.write_clusters(
-        written, kind, globs, entities, key, of, words, at, probe_line, probe_buckets, stream, 0, pair_at
+        written, entities, key, of, words, at, probe_line, probe_buckets, stream, 0, pair_at
     )
-    clusters.write_apart(written, kind, globs, entities, apart, words, at, stream)
+    clusters.write_apart(written, entities, apart, words, at, stream)
     slots = int(len(pair_at) / LOAD) + 1
     slot_print, slot_at = np.zeros(slots, np.uint8), np.zeros(slots, np.int32)
     pair_mask = np.zeros(atoms.size, np.uint64)
     line_of = clusters.lines_of_atoms(atoms.line_base, atoms.level_base, atoms.size)
     clusters.fill_slots(stream, pair_at, line_of, slot_print, slot_at, pair_mask)
-    buckets = _buckets(parts, kind, atoms, entities, lone, decided)
-    undecided = words[lone]
-    clusters.undecided_words(written, entities, lone, decided, undecided)
+    buckets = _buckets(parts, atoms, entities, lone, decided)
+    # What spoilers decide is not read.
+    unkeyed_words = clusters.entity_words(entities, part_words[entities.parts] * (decided == 0))[lone]
     is_glob = programs.leaf_kind >= GLOB
     glob_words = np.diff(programs.glob_start)[is_glob]
     glob_attribute, glob_side = np.unique(programs.leaf_attribute[is_glob], return_inverse=True)
-    leading = np.zeros(found.lines.size, bool)
+    leading = np.zeros(choices.lines.size, bool)
     leads = (np.diff(single_start) > 0) | (pair_mask > 0)
-    leading[np.unique(line_of[leads]) % max(1, found.lines.size)] = True
+    leading[np.unique(line_of[leads]) % max(1, choices.lines.size)] = True
     computed = np.array([is_computed(path) for path in programs.attributes], bool)
-    idle = computed[found.lines.line_attribute] & ~leading
+    idle = computed[choices.lines.line_attribute] & ~leading
     arrays = RecordArrays(
         line_base=atoms.line_base,
         line_multi=atoms.line_multi,
@@ -439,7 +423,7 @@ def _lay_out(
         spoil_row=spoilers.row,
         spoil_bits=spoilers.bits,
         unkeyed_at=at[lone].astype(np.int32),
-        unkeyed_words=undecided.astype(np.int32),
+        unkeyed_words=unkeyed_words.astype(np.int32),
         unkeyed_head=stream[at[lone]],
         unkeyed_open=buckets.always,
         bucket_row=buckets.row,
@@ -455,11 +439,11 @@ def _lay_out(
     return arrays
 
 
-def _written(parts: Parts, kind: NDArray[np.uint8], atoms: Atoms) -> Parts:
+def _written(parts: Parts, atoms: Atoms) -> Parts:
     """Return the parts as checks name them: by what they hold for, or by what they leave out."""
     none, start = np.zeros(0, np.int32), np.zeros(len(parts.part_line) + 1, np.int64)
     line = np.zeros(len(parts.part_line), np.int32)
-    given = (parts, kind, atoms.line_base, atoms.line_multi, start, line)
+    given = (parts, atoms.line_base, atoms.line_multi, start, line)
     low, high = np.zeros((2, name_left_out(*given, none, none)), np.int32)
     name_left_out(*given, low, high)
     return parts._replace(part_line=line, set_start=start, set_low=low, set_high=high)
@@ -474,15 +458,18 @@ class _Buckets(NamedTuple):
 
 def _buckets(
     parts: Parts,
-    kind: NDArray[np.uint8],
     atoms: Atoms,
     entities: Entities,
     lone: NDArray[np.int32],
     decided: NDArray[np.uint8],
 ) -> _Buckets:
     """Tell for buckets of lines that many unkeyed entries look at what is out and what is open there."""
-    counts = np.zeros(len(atoms.level_base), np.int64)
-    clusters.count_open(parts, kind, atoms, entities, lone, decided, counts)
+    looked_at, plain = parts.part_line[entities.parts], parts.part_kind[entities.parts] == VALUE
+    plain &= (decided == 0) & (np.append(atoms.level_base, -1)[looked_at] >= 0)
+    alone = np.zeros(len(entities.filter), np.bool_)
+    alone[lone] = True
+    asked = np.repeat(alone[: len(entities.start) - 1], np.diff(entities.start)) & plain
+    counts = np.bincount(looked_at[asked], minlength=len(atoms.level_base))
     codes = int(atoms.line_base[-1])
     row = np.full(atoms.size - codes, -1, np.int32)
     first = np.zeros(len(row), np.int32)
@@ -490,13 +477,13 @@ def _buckets(
     for line in np.flatnonzero(_are_many(counts, len(lone))).tolist():
         begin = int(atoms.level_base[line]) - codes
         own = atoms.quantile[atoms.line_base[line] + 1 : atoms.line_base[line + 1]]
-        first[begin : begin + 32] = 1 + np.searchsorted(own, np.arange(32))
-        row[begin : begin + 32] = rows + np.arange(32)
-        rows += 32
+        first[begin : begin + (1 << BUCKETS)] = 1 + np.searchsorted(own, np.arange(1 << BUCKETS))
+        row[begin : begin + (1 << BUCKETS)] = rows + np.arange(1 << BUCKETS)
+        rows += 1 << BUCKETS
     words = (len(lone) + 63) // 64
     out, opened = np.zeros((2, rows, words), np.uint64)
     always = np.zeros(words, np.uint64)
-    clusters.mark_buckets(parts, kind, atoms, entities, lone, decided, row, first, out, opened, always)
+    clusters.mark_buckets(parts, atoms, entities, lone, decided, row, first, out, opened, always)
     return _Buckets(row, out, opened, always)
 
 
@@ -509,7 +496,6 @@ class _Spoilers(NamedTuple):
 
 def _spoilers(
     parts: Parts,
-    kind: NDArray[np.uint8],
     atoms: Atoms,
     entities: Entities,
     lone: NDArray[np.int32],
@@ -519,7 +505,7 @@ def _spoilers(
     codes = int(atoms.line_base[-1])
     counts = np.zeros(codes, np.int64)
     none = np.zeros(0, np.int64)
-    given = (parts, kind, atoms.line_base, atoms.line_multi, entities, lone, access.MOST_SPOILERS)
+    given = (parts, atoms, entities, lone, access.MOST_SPOILERS)
     clusters.count_spoilers(*given, counts, decided, np.zeros(0, np.int32), none)
     places = starts(counts)
     spoiled = np.zeros(int(places[-1]), np.int32)

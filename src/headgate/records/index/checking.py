@@ -7,19 +7,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner, kernel
-from headgate.records.index.arrays import ANY_POINT, GLOB_OP, LED, NOT_GLOB_OP, POINT, POINTS, RANGE, RANGES
+from headgate.records.index.arrays import (
+    ACCEPT,
+    ALL_OPS,
+    ANY_OPS,
+    ANY_POINT,
+    COUNT_SHIFT,
+    GLOB_OP,
+    KIND_SHIFT,
+    LED,
+    LEFT_OUT,
+    LINE_MASK,
+    LINE_SHIFT,
+    MOST_COUNTED,
+    NOT_GLOB_OP,
+    NOT_LINE,
+    OP_MASK,
+    POINT,
+    POINTS,
+    RANGE,
+    RANGES,
+    SHAPE_MASK,
+    TREE,
+    TRUE_OP,
+)
+from headgate.records.programs.programs import GLOB, VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.records.index.arrays import Events, RecordArrays
     from headgate.records.index.lines import Parts
-
-
-_NOT = 1 << 18
-"""NOT_LINE, where it stands in a word."""
-SHORT = 2047
-"""More operands than fit beside the operator are counted by a word of their own."""
 
 
 @kernel
@@ -41,13 +59,12 @@ def _size(count: int, total: int) -> int:
     if count == 1 and points < 0:
         return 3
     n, each = (points, 1) if points > 0 else (count, 2)
-    return 1 + n * each + (1 if n == 0 or n > SHORT else 0)
+    return 1 + n * each + (1 if n == 0 or n > MOST_COUNTED else 0)
 
 
 @kernel
 def name_left_out(
     parts: Parts,
-    kind: NDArray[np.uint8],
     line_base: NDArray[np.int32],
     line_multi: NDArray[np.uint8],
     start: NDArray[np.int64],
@@ -65,7 +82,7 @@ def name_left_out(
         first, last = parts.set_start[p], parts.set_start[p + 1]
         own = parts.part_line[p]
         line[p] = own
-        if own >= 0 and not line_multi[own] and kind[parts.part_leaf[p]] == 0 and last > first:
+        if own >= 0 and not line_multi[own] and parts.part_kind[p] == VALUE and last > first:
             codes = line_base[own + 1] - line_base[own]
             total, gaps = 0, 0
             before = 0
@@ -76,7 +93,7 @@ def name_left_out(
             gaps += before < codes - 1
             outside = codes - 1 - total
             if parts.set_low[first] > 0 and gaps and _size(gaps, outside) < _size(last - first, total):
-                line[p] = own | (1 << 14)
+                line[p] = own | (1 << NOT_LINE)
                 before = 0
                 for i in range(first, last + 1):
                     until = parts.set_low[i] if i < last else codes
@@ -97,27 +114,24 @@ def name_left_out(
 
 
 @kernel
-def check_words(parts: Parts, p: int) -> int:
-    """Count the words of a part."""
-    if parts.part_line[p] < 0:
-        return 1
-    total = 0
-    for i in range(parts.set_start[p], parts.set_start[p + 1]):
-        total += parts.set_high[i] - parts.set_low[i] + 1
-    return _size(parts.set_start[p + 1] - parts.set_start[p], total)
+def check_words(parts: Parts, words: NDArray[np.int64]) -> None:
+    """Count the words of each part."""
+    for p in range(len(words)):
+        total = 0
+        for i in range(parts.set_start[p], parts.set_start[p + 1]):
+            total += parts.set_high[i] - parts.set_low[i] + 1
+        words[p] = 1 if parts.part_line[p] < 0 else _size(parts.set_start[p + 1] - parts.set_start[p], total)
 
 
 @kernel
-def write_check(
-    parts: Parts, kind: NDArray[np.uint8], globs: NDArray[np.int32], p: int, out: NDArray[np.int32]
-) -> int:
+def write_check(parts: Parts, p: int, out: NDArray[np.int32]) -> int:
     """Write a part; returns its words."""
-    leaf = parts.part_leaf[p]
+    kind = parts.part_kind[p]
     if parts.part_line[p] < 0:
-        out[0] = (GLOB_OP if kind[leaf] == 3 else NOT_GLOB_OP) | (globs[leaf] << 4)
+        out[0] = (GLOB_OP if kind == GLOB else NOT_GLOB_OP) | (parts.part_glob[p] << LINE_SHIFT)
         return 1
     first, last = parts.set_start[p], parts.set_start[p + 1]
-    head = (4 * np.int32(kind[leaf])) | (parts.part_line[p] << 4)
+    head = (np.int32(kind) << KIND_SHIFT) | (parts.part_line[p] << LINE_SHIFT)
     points = _points(parts, p)
     if points == 1:
         out[0], out[1] = head | POINT, parts.set_low[first]
@@ -128,11 +142,11 @@ def write_check(
     n = points if points > 0 else last - first
     head |= POINTS if points > 0 else RANGES
     at = 1
-    if n == 0 or n > SHORT:
+    if n == 0 or n > MOST_COUNTED:
         out[1] = n
         at = 2
     else:
-        head |= n << 20
+        head |= n << COUNT_SHIFT
     out[0] = head
     for i in range(first, last):
         if points > 0:
@@ -181,11 +195,11 @@ def match_glob(
 @bare_inner
 def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -> bool:
     """Tell whether a code is one of the operands at `at`."""
-    if shape == 0:
+    if shape == POINT:
         return bool(stream[at] == code)
-    if shape == 1:
+    if shape == RANGE:
         return bool(stream[at] <= code <= stream[at + 1])
-    if shape == 2:
+    if shape == POINTS:
         if n <= 16:
             hit = False
             for i in range(at, at + n):
@@ -214,47 +228,41 @@ def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -
     return bool(low < n and stream[at + 2 * low] <= code)
 
 
+@bare_inner
+def operands(stream: NDArray[np.int32], pc: int) -> tuple[int, int, int]:
+    """Return how many operands the check of a line at a place has, where they begin, and where it ends."""
+    shape = stream[pc] & SHAPE_MASK
+    n, at = int(stream[pc] >> COUNT_SHIFT), pc + 1
+    if shape <= RANGE:
+        return 1, at, at + 1 + int(shape)
+    if n == 0:
+        n = int(stream[at])
+        at += 1
+    return n, at, at + (n if shape == POINTS else 2 * n)
+
+
 @bare
 def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool, int]:
     """Make the check at a place of the stream; returns whether it holds, and the place behind it."""
     stream = index.stream
     word = stream[pc]
-    op = word & 15
-    if op < 12:
-        shape = op & 3
-        line = (word >> 4) & 0x3FFF
-        n = word >> 20
-        at = pc + 1
-        if shape == 0:
-            end = at + 1
-        elif shape == 1:
-            end = at + 2
-        else:
-            if n == 0:
-                n = stream[at]
-                at += 1
-            end = at + (n if shape == 2 else 2 * n)
-        if op < 4:
-            code = events.codes[e, line]
+    op = word & OP_MASK
+    if op < GLOB_OP:
+        shape, line = op & SHAPE_MASK, (word >> LINE_SHIFT) & LINE_MASK
+        n, at, end = operands(stream, pc)
+        code = events.codes[e, line]
+        if op < ANY_OPS:
             inside = _inside(stream, shape, n, at, code)
-            if word & _NOT:
-                return not inside and code != 0, end
-            return inside, end
-        first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
-        if op < 8:
-            for i in range(first, last):
-                if _inside(stream, shape, n, at, events.multi_codes[i]):
-                    return True, end
+            return (not inside and code != 0 if word & LEFT_OUT else inside), end
+        if op >= ALL_OPS and code == 0:
             return False, end
-        if events.codes[e, line] == 0:
-            return False, end
-        for i in range(first, last):
-            if not _inside(stream, shape, n, at, events.multi_codes[i]):
-                return False, end
-        return True, end
-    if op >= 14:
-        return op == 14, pc + 1
-    glob = word >> 4
+        for i in range(events.multi_start[line, e], events.multi_start[line, e + 1]):
+            if _inside(stream, shape, n, at, events.multi_codes[i]) == (op < ALL_OPS):
+                return op < ALL_OPS, end
+        return op >= ALL_OPS, end
+    if op >= TRUE_OP:
+        return op == TRUE_OP, pc + 1
+    glob = word >> LINE_SHIFT
     text = events.text_of[index.glob_side[glob], e]
     if text < 0:
         return False, pc + 1
@@ -266,7 +274,7 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
         index.glob_start[glob],
         index.glob_start[glob + 1],
     )
-    return fits == (op == 12), pc + 1
+    return fits == (op == GLOB_OP), pc + 1
 
 
 @bare_inner
@@ -277,59 +285,40 @@ def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, p
     """
     while pc < end:
         word = stream[pc]
-        op = word & 15
-        if op > 3:
+        op = word & OP_MASK
+        if op >= ANY_OPS:
             return pc
-        code = codes[e, (word >> 4) & 0x3FFF]
-        if word & _NOT:
+        code = codes[e, (word >> LINE_SHIFT) & LINE_MASK]
+        if word & LEFT_OUT:
             # Operands are what is left out, as code 0 always is.
-            n = word >> 20
-            pc += 1
-            if op > 1 and n == 0:
-                n = stream[pc]
-                pc += 1
-            if code == 0 or _inside(stream, op, n, pc, code):
+            n, at, pc = operands(stream, pc)
+            if code == 0 or _inside(stream, op, n, at, code):
                 return -1
-            pc += op + 1 if op < 2 else (n if op == 2 else 2 * n)
-        elif op == 0:
+        elif op == POINT:
             if code != stream[pc + 1]:
                 return -1
             pc += 2
-        elif op == 1:
+        elif op == RANGE:
             if code < stream[pc + 1] or code > stream[pc + 2]:
                 return -1
             pc += 3
         else:
-            n = word >> 20
-            pc += 1
-            if n == 0:
-                n = stream[pc]
-                pc += 1
-            if not _inside(stream, op, n, pc, code):
+            n, at, pc = operands(stream, pc)
+            if not _inside(stream, op, n, at, code):
                 return -1
-            pc += n if op == 2 else 2 * n
     return end
 
 
 @bare
-def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
-    """Make checks of any kind until one fails."""
-    while pc < end:
-        holds, pc = check_at(index, events, e, pc)
-        if not holds:
-            return False
-    return True
+def other_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int, led: bool) -> bool:
+    """Make checks of any kind until one fails.
 
-
-@bare
-def led_checks(index: RecordArrays, events: Events, e: int, pc: int, end: int) -> bool:
-    """Make checks of any kind until one fails, in an entry that an atom led to.
-
-    What led there is not checked again: an event may have hundreds of codes on a line of words.
+    In an entry that an atom led to, what led there is not checked again: an event may have hundreds of codes
+    on a line of words.
     """
     while pc < end:
         word = index.stream[pc]
-        if (word & 15) == ANY_POINT and word >= LED:
+        if led and (word & OP_MASK) == ANY_POINT and word >= LED:
             pc += 2
             continue
         holds, pc = check_at(index, events, e, pc)
@@ -345,4 +334,22 @@ def tree_holds(index: RecordArrays, events: Events, e: int, base: int) -> bool:
     while jump >= 0:
         holds, after = check_at(index, events, e, base + jump)
         jump = index.stream[after] if holds else index.stream[after + 1]
-    return jump == -1
+    return jump == ACCEPT
+
+
+@bare_inner
+def checks_hold(
+    index: RecordArrays,
+    events: Events,
+    stream: NDArray[np.int32],
+    codes: NDArray[np.int32],
+    e: int,
+    head: int,
+    pc: int,
+    end: int,
+) -> bool:
+    """Tell whether checks of an entry hold, which begins with `head`, and which an atom led to."""
+    if head & TREE:
+        return bool(pc == end or tree_holds(index, events, e, pc))
+    pc = scalar_checks(stream, codes, e, pc, end)
+    return bool(pc == end or (pc >= 0 and other_checks(index, events, e, pc, end, True)))

@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.records.index.access import PAIR
+from headgate.records.index.access import ATOM_BITS, ATOM_MASK, PAIR
 from headgate.records.index.arrays import (
     ANY_POINT,
+    BUCKETS,
     FLAGS,
+    HEAD_WORDS,
     LED,
+    LENGTH,
+    OP_MASK,
+    PAIR_LENGTH,
+    PAIR_WORDS,
+    PROBE_BUCKETS,
+    PROBE_LINE,
     REFERENCE,
     REFERENCE_WORDS,
     TREE,
+    WHERE,
     pair_hash,
     pair_slot,
 )
-from headgate.records.index.checking import check_words, write_check
-from headgate.records.index.trees import tree_words, write_tree
+from headgate.records.index.checking import write_check
+from headgate.records.index.terms import write_tree
+from headgate.records.programs.programs import VALUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,8 +47,8 @@ APART = -2
 class Entities(NamedTuple):
     """What entries stand for: term t, or behind all terms tree k, each of one filter.
 
-    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead. led[i]
-    says that the codes of parts[i] are what leads to the term, and nothing else.
+    parts[start[t]:start[t + 1]] in the order in which they are checked; a tree has tokens instead, each of so
+    many words. led[i] says that the codes of parts[i] are what leads to the term, and nothing else.
     """
 
     filter: NDArray[np.int32]
@@ -48,20 +58,16 @@ class Entities(NamedTuple):
     led: NDArray[np.uint8]
     token_start: Ints
     tokens: NDArray[np.int32]
+    token_words: Ints
 
 
-@kernel
-def entity_words(parts: Parts, entities: Entities, words: Ints) -> None:
-    """Count the words of the checks of each entity."""
-    terms = len(entities.start) - 1
-    for t in range(terms):
-        total = 0
-        for i in range(entities.start[t], entities.start[t + 1]):
-            total += check_words(parts, entities.parts[i])
-        words[t] = total
-    for k in range(len(entities.token_start) - 1):
-        tokens = entities.tokens[entities.token_start[k] : entities.token_start[k + 1]]
-        words[terms + k] = tree_words(parts, tokens)
+def entity_words(entities: Entities, words: Ints) -> Ints:
+    """Count the words of the checks of each entity, given those of its parts, place by place."""
+    each = np.repeat(np.arange(len(entities.start) - 1), np.diff(entities.start))
+    terms = np.bincount(each, words, len(entities.start) - 1)
+    trees = len(entities.token_start) - 1
+    each = np.repeat(np.arange(trees), np.diff(entities.token_start))
+    return np.append(terms, np.bincount(each, entities.token_words, trees)).astype(np.int64)
 
 
 @kernel
@@ -79,38 +85,37 @@ def place_entries(
     Postings are sorted by key. Trees, and terms whose place is APART, are written behind everything else.
     Returns the end of the clusters.
     """
-    place = begin
+    at_word = begin
     before = np.int64(-1)
     atom = 0
     for i in range(len(key)):
         if key[i] != before:
             if key[i] < PAIR:
                 while atom <= key[i]:
-                    single_start[atom] = place
+                    single_start[atom] = at_word
                     atom += 1
             else:
                 if before < PAIR:
                     while atom < len(single_start):
-                        single_start[atom] = place
+                        single_start[atom] = at_word
                         atom += 1
-                place += 3
+                at_word += PAIR_WORDS
             before = key[i]
         t = of[i]
         if t < terms and at[t] != APART and at[t] < 0:
-            at[t] = place
-            place += 2 + words[t]
+            at[t] = at_word
+            at_word += HEAD_WORDS + words[t]
         else:
-            place += REFERENCE_WORDS
+            at_word += REFERENCE_WORDS
     while atom < len(single_start):
-        single_start[atom] = place
+        single_start[atom] = at_word
         atom += 1
-    return place
+    return at_word
 
 
 @kernel
 def choose_probes(
     parts: Parts,
-    kind: NDArray[np.uint8],
     atoms: Atoms,
     entities: Entities,
     chosen: NDArray[np.int32],
@@ -130,7 +135,7 @@ def choose_probes(
         for i in range(entities.start[t], entities.start[t + 1]):
             p = entities.parts[i]
             own = parts.part_line[p]
-            if own < 0 or atoms.line_multi[own] or kind[parts.part_leaf[p]] != 0:
+            if own < 0 or atoms.line_multi[own] or parts.part_kind[p] != VALUE:
                 continue
             if p == chosen[t, 0] or p == chosen[t, 2]:
                 continue
@@ -151,38 +156,28 @@ def choose_probes(
 
 
 @kernel
-def write_entity(
-    parts: Parts,
-    kind: NDArray[np.uint8],
-    globs: NDArray[np.int32],
-    entities: Entities,
-    t: int,
-    words: int,
-    out: NDArray[np.int32],
-) -> None:
+def write_entity(parts: Parts, entities: Entities, t: int, words: int, out: NDArray[np.int32]) -> None:
     """Write an entity in full."""
     terms = len(entities.start) - 1
     head = (entities.filter[t] << FLAGS) | entities.flags[t]
-    out[1] = words
+    out[LENGTH] = words
     if t < terms:
         out[0] = head
-        place = 2
+        offset = HEAD_WORDS
         for i in range(entities.start[t], entities.start[t + 1]):
-            written = write_check(parts, kind, globs, entities.parts[i], out[place:])
-            if entities.led[i] and (out[place] & 15) == ANY_POINT:
-                out[place] |= LED
-            place += written
+            written = write_check(parts, entities.parts[i], out[offset:])
+            if entities.led[i] and (out[offset] & OP_MASK) == ANY_POINT:
+                out[offset] |= LED
+            offset += written
     else:
         out[0] = head | TREE
         first, last = entities.token_start[t - terms], entities.token_start[t - terms + 1]
-        write_tree(parts, kind, globs, entities.tokens[first:last], out[2:])
+        write_tree(parts, entities.tokens[first:last], entities.token_words[first:last], out[HEAD_WORDS:])
 
 
 @kernel
 def write_clusters(
     parts: Parts,
-    kind: NDArray[np.uint8],
-    globs: NDArray[np.int32],
     entities: Entities,
     key: Ints,
     of: NDArray[np.int32],
@@ -195,42 +190,40 @@ def write_clusters(
     pair_at: Ints,
 ) -> int:
     """Write the clusters in the places that `place_entries` found; returns the pairs."""
-    place = begin
+    at_word = begin
     pairs = 0
     head = 0
     before = np.int64(-1)
     for i in range(len(key)):
         if key[i] != before:
             if before >= PAIR:
-                stream[head + 2] = place - head - 3
+                stream[head + PAIR_LENGTH] = at_word - head - PAIR_WORDS
             if key[i] >= PAIR:
-                head = place
+                head = at_word
                 pair_at[pairs] = head
                 pairs += 1
-                stream[head] = (key[i] >> 31) & 0x7FFFFFFF
-                stream[head + 1] = key[i] & 0x7FFFFFFF
-                place += 3
+                stream[head] = (key[i] >> ATOM_BITS) & ATOM_MASK
+                stream[head + 1] = key[i] & ATOM_MASK
+                at_word += PAIR_WORDS
             before = key[i]
         t = of[i]
-        if at[t] == place:
-            write_entity(parts, kind, globs, entities, t, words[t], stream[place:])
-            place += 2 + words[t]
+        if at[t] == at_word:
+            write_entity(parts, entities, t, words[t], stream[at_word:])
+            at_word += HEAD_WORDS + words[t]
         else:
-            stream[place] = (entities.filter[t] << FLAGS) | entities.flags[t] | REFERENCE
-            stream[place + 1] = at[t]
-            stream[place + 2] = probe_line[t]
-            stream[place + 3] = probe_buckets[t]
-            place += REFERENCE_WORDS
+            stream[at_word] = (entities.filter[t] << FLAGS) | entities.flags[t] | REFERENCE
+            stream[at_word + WHERE] = at[t]
+            stream[at_word + PROBE_LINE] = probe_line[t]
+            stream[at_word + PROBE_BUCKETS] = probe_buckets[t]
+            at_word += REFERENCE_WORDS
     if before >= PAIR:
-        stream[head + 2] = place - head - 3
+        stream[head + PAIR_LENGTH] = at_word - head - PAIR_WORDS
     return pairs
 
 
 @kernel
 def write_apart(
     parts: Parts,
-    kind: NDArray[np.uint8],
-    globs: NDArray[np.int32],
     entities: Entities,
     which: NDArray[np.int32],
     words: Ints,
@@ -240,7 +233,7 @@ def write_apart(
     """Write some entities that are in no cluster, each at its place."""
     for i in range(len(which)):
         t = which[i]
-        write_entity(parts, kind, globs, entities, t, words[t], stream[at[t] :])
+        write_entity(parts, entities, t, words[t], stream[at[t] :])
 
 
 @kernel
@@ -269,9 +262,7 @@ def fill_slots(
 @kernel
 def count_spoilers(
     parts: Parts,
-    kind: NDArray[np.uint8],
-    line_base: NDArray[np.int32],
-    line_multi: NDArray[np.uint8],
+    atoms: Atoms,
     entities: Entities,
     which: NDArray[np.int32],
     most: int,
@@ -294,9 +285,9 @@ def count_spoilers(
         for i in range(entities.start[t], entities.start[t + 1]):
             p = entities.parts[i]
             line = parts.part_line[p]
-            if line < 0 or line_multi[line] or kind[parts.part_leaf[p]] != 0:
+            if line < 0 or atoms.line_multi[line] or parts.part_kind[p] != VALUE:
                 continue
-            base, codes = line_base[line], line_base[line + 1] - line_base[line]
+            base, codes = atoms.line_base[line], atoms.line_base[line + 1] - atoms.line_base[line]
             first, last = parts.set_start[p], parts.set_start[p + 1]
             outside = codes
             for s in range(first, last):
@@ -321,31 +312,8 @@ def count_spoilers(
 
 
 @kernel
-def count_open(
-    parts: Parts,
-    kind: NDArray[np.uint8],
-    atoms: Atoms,
-    entities: Entities,
-    which: NDArray[np.int32],
-    decided: NDArray[np.uint8],
-    counts: Ints,
-) -> None:
-    """Count by line the parts of some entities that spoilers leave open and buckets could tell of."""
-    for m in range(len(which)):
-        t = which[m]
-        if t >= len(entities.start) - 1:
-            continue
-        for i in range(entities.start[t], entities.start[t + 1]):
-            p = entities.parts[i]
-            line = parts.part_line[p]
-            if not decided[i] and line >= 0 and kind[parts.part_leaf[p]] == 0 and atoms.level_base[line] >= 0:
-                counts[line] += 1
-
-
-@kernel
 def mark_buckets(
     parts: Parts,
-    kind: NDArray[np.uint8],
     atoms: Atoms,
     entities: Entities,
     which: NDArray[np.int32],
@@ -375,17 +343,17 @@ def mark_buckets(
                 continue
             p = entities.parts[i]
             line = parts.part_line[p]
-            told = line >= 0 and kind[parts.part_leaf[p]] == 0 and atoms.level_base[line] >= 0
+            told = line >= 0 and parts.part_kind[p] == VALUE and atoms.level_base[line] >= 0
             begin = atoms.level_base[line] - behind if told else 0
             if not told or row[begin] < 0:
                 always[w] |= bit
                 continue
             s, last = parts.set_start[p], parts.set_start[p + 1]
-            for b in range(begin, begin + 32):
+            for b in range(begin, begin + (1 << BUCKETS)):
                 low, high = (
                     first[b],
                     first[b + 1]
-                    if b + 1 < begin + 32
+                    if b + 1 < begin + (1 << BUCKETS)
                     else np.int32(atoms.line_base[line + 1] - atoms.line_base[line]),
                 )
                 covered = 0
@@ -401,28 +369,14 @@ def mark_buckets(
                     opened[row[b], w] |= bit
 
 
-@kernel
-def undecided_words(
-    parts: Parts, entities: Entities, which: NDArray[np.int32], decided: NDArray[np.uint8], words: Ints
-) -> None:
-    """Count the words of the checks of each of some entities that spoilers leave open; they come first."""
-    for m in range(len(which)):
-        t = which[m]
-        if t < len(entities.start) - 1:
-            words[m] = 0
-            for i in range(entities.start[t], entities.start[t + 1]):
-                if not decided[i]:
-                    words[m] += check_words(parts, entities.parts[i])
-
-
 def lines_of_atoms(line_base: NDArray[np.int32], level_base: NDArray[np.int32], atoms: int) -> np.ndarray:
     """Number the line of each atom; levels of a line count as further lines."""
-    found = np.zeros(atoms, np.int32)
+    lines_by_atom = np.zeros(atoms, np.int32)
     lines = len(line_base) - 1
     codes = int(line_base[-1])
-    found[:codes] = np.repeat(np.arange(lines, dtype=np.int32), np.diff(line_base))
+    lines_by_atom[:codes] = np.repeat(np.arange(lines, dtype=np.int32), np.diff(line_base))
     used = [(int(base), number) for number, base in enumerate(level_base.tolist()) if base >= 0]
-    for place, (base, number) in enumerate(used):
-        end = used[place + 1][0] if place + 1 < len(used) else atoms
-        found[base:end] = lines + number
-    return found
+    for position, (base, number) in enumerate(used):
+        end = used[position + 1][0] if position + 1 < len(used) else atoms
+        lines_by_atom[base:end] = lines + number
+    return lines_by_atom

@@ -9,7 +9,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.sharing import slice_of
+from headgate.contents.columns import picked
+from headgate.contents.protocol import slice_of
 from headgate.core.interning import TextPool
 from headgate.records.events.columns import columns_of
 from headgate.records.events.encode import encode
@@ -66,18 +67,18 @@ class RecordCoder:
 
     def codes(self, event: Event) -> Ints32:
         """Return the code of an event on each line."""
-        found: Ints32 = self._rows.encode((event,)).codes[0]
-        return found
+        codes: Ints32 = self._rows.encode((event,)).codes[0]
+        return codes
 
     def many_codes(self, events: pa.RecordBatch | Sequence[Event]) -> Ints32:
         """Return the codes of many events, one row each."""
         if not isinstance(events, pa.RecordBatch):
             return self._rows.encode(events).codes
-        found = [
+        codes = [
             encode(columns_of(slice_of(events, first, first + CHUNK)), self._built).codes
             for first in range(0, len(events), CHUNK)
         ]
-        return np.concatenate([np.zeros((0, self.lines), np.int32), *found])
+        return np.concatenate([np.zeros((0, self.lines), np.int32), *codes])
 
 
 class CodedRecordClauses(NamedTuple):
@@ -120,7 +121,7 @@ def code_clauses(programs: Programs) -> CodedRecordClauses:
     part, owner = _inside(parts.part_start, some.tokens[leaf])
     clause, number = clause[owner], number[owner]
     at, owner = _inside(parts.set_start, part)
-    found = _disjoint(
+    intervals = _disjoint(
         _Intervals(
             clause[owner],
             number[owner].astype(np.int32),
@@ -129,11 +130,11 @@ def code_clauses(programs: Programs) -> CodedRecordClauses:
             parts.set_high[at],
         )
     )
-    found = found.take(_able(found, np.where(plain[1][chosen], 1, each)))
+    intervals = intervals.take(_able(intervals, np.where(plain[1][chosen], 1, each)))
     counts = np.zeros(programs.filters, np.int64)
-    counts[chosen] = np.bincount(found.clause, minlength=len(chosen))
+    counts[chosen] = np.bincount(intervals.clause, minlength=len(chosen))
     coder = RecordCoder(without_filters(some.attributes, len(chosen), lines, texts))
-    return CodedRecordClauses(coded, starts(counts), *found[1:], coder)
+    return CodedRecordClauses(coded, starts(counts), *intervals[1:], coder)
 
 
 class _Intervals(NamedTuple):
@@ -147,31 +148,30 @@ class _Intervals(NamedTuple):
         return _Intervals(*(column[kept] for column in self))
 
 
-def _able(found: _Intervals, parts: Ints) -> NDArray[np.bool_]:
+def _able(intervals: _Intervals, parts: Ints) -> NDArray[np.bool_]:
     """Tell the intervals of clauses that may hold: all of whose parts have some."""
-    begins = np.ones(len(found.clause), np.bool_)
-    begins[1:] = (found.clause[1:] != found.clause[:-1]) | (found.part[1:] != found.part[:-1])
-    there = np.bincount(found.clause[begins], minlength=len(parts))
-    able: NDArray[np.bool_] = (there == parts)[found.clause]
+    begins = np.ones(len(intervals.clause), np.bool_)
+    begins[1:] = (intervals.clause[1:] != intervals.clause[:-1]) | (intervals.part[1:] != intervals.part[:-1])
+    there = np.bincount(intervals.clause[begins], minlength=len(parts))
+    able: NDArray[np.bool_] = (there == parts)[intervals.clause]
     return able
 
 
 def _inside(start: Ints, chosen: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
     """List what the chosen ones have, start[c] up to start[c + 1] each, and which of them has it."""
-    counts = start[chosen + 1] - start[chosen]
-    owner = np.repeat(np.arange(len(chosen)), counts)
-    return np.arange(len(owner)) + np.repeat(start[chosen] - starts(counts)[:-1], counts), owner
+    begins, positions = picked(start, chosen)
+    return positions, np.repeat(np.arange(len(chosen)), np.diff(begins))
 
 
-def _disjoint(found: _Intervals) -> _Intervals:
+def _disjoint(intervals: _Intervals) -> _Intervals:
     """Sort intervals by clause, part and line, and join those that meet: leaves may share a line."""
-    clause, part, line, low, high = found
+    clause, part, line, low, high = intervals
     same = (clause[1:] == clause[:-1]) & (part[1:] == part[:-1])
     apart = (line[1:] > line[:-1]) | ((line[1:] == line[:-1]) & (low[1:] > high[:-1] + 1))
     if bool((~same | apart).all()):
-        return found
-    found = found.take(np.lexsort((low, line, part, clause)))
-    clause, part, line, low, high = found
+        return intervals
+    intervals = intervals.take(np.lexsort((low, line, part, clause)))
+    clause, part, line, low, high = intervals
     other = np.ones(len(clause), np.bool_)
     other[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in (clause, part, line)])
     # What goes before is below: each line of each part has room of its own.
@@ -179,4 +179,4 @@ def _disjoint(found: _Intervals) -> _Intervals:
     reached = np.maximum.accumulate(high + room)
     begins = np.append(True, (low + room)[1:] > reached[:-1] + 1) | other
     ends = np.append(begins[1:], True)
-    return found.take(begins)._replace(high=(reached - room)[ends].astype(np.int32))
+    return intervals.take(begins)._replace(high=(reached - room)[ends].astype(np.int32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +11,9 @@ import pyarrow as pa
 from headgate.core.jit import kernel
 from headgate.core.plane_build import Conjunctions, build_planes
 from headgate.core.planes import Cells, Planes
-from headgate.records.index.arrays import FLAGS, GLOB_OP, TREE, TRUE_OP
+from headgate.records.index.arrays import HEAD_WORDS, LENGTH, TREE
 from headgate.records.index.checking import other_checks, tree_holds
-from headgate.records.index.restoring import full_entries
+from headgate.records.index.entries import filters_of, full_entries, read_checks
 from headgate.records.programs.programs import starts
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class RecordFilterPlanes:
 
     def __init__(self, base: Base, first: int, size: int) -> None:
         self._base = base
-        entries = full_entries(base.built)
-        numbers = base.built.arrays.stream[entries] >> FLAGS
+        entries = full_entries(base.built.arrays)
+        numbers = filters_of(base.built.arrays, entries)
         ids = np.asarray(base.ids.to_arrow().cast(pa.int64()))
         positions = ids[numbers] - first
         order = np.argsort(positions, kind="stable")
@@ -57,27 +57,21 @@ class RecordFilterPlanes:
     @cached_property
     def conjunctions(self) -> Conjunctions:
         """Return the conjunctions of all filters, by position."""
-        arrays, stream = self._base.built.arrays, self._base.built.arrays.stream
-        counted = np.zeros(2, np.int64)
-        check_count, asks = np.zeros(len(self._entries), np.int64), np.zeros(len(self._entries), np.uint8)
-        line_base = self._base.built.arrays.line_base
-        _read_checks(stream, line_base, self._entries, check_count, asks, _NO_CHECKS, counted)
-        checks = Checks(
-            np.zeros(counted[0], np.int32),
-            np.zeros(counted[0], np.uint8),
-            np.zeros(counted[0], np.int64),
-            np.zeros(counted[1], np.int32),
-            np.zeros(counted[1], np.int32),
-        )
-        _read_checks(stream, line_base, self._entries, check_count, asks, checks, counted)
+        arrays = self._base.built.arrays
+        checks = read_checks(arrays, self._entries)
+        # Patterns and trees are asked: planes know nothing of them.
+        plain = checks.line >= 0
+        entry = np.repeat(np.arange(len(self._entries)), checks.checks)
+        asks = arrays.stream[self._entries] & TREE > 0
+        asks[entry[~plain]] = True
         return Conjunctions(
             line_codes=np.diff(arrays.line_base).astype(np.int32),
             conjunction_start=self._start.astype(np.int32),
-            asks=asks,
-            check_start=starts(check_count).astype(np.int32),
-            check_line=checks.line,
-            check_kind=checks.kind,
-            set_start=starts(checks.ranges).astype(np.int32),
+            asks=asks.astype(np.uint8),
+            check_start=starts(np.bincount(entry[plain], minlength=len(asks))).astype(np.int32),
+            check_line=checks.line[plain],
+            check_kind=checks.kind[plain],
+            set_start=starts(checks.ranges[plain]).astype(np.int32),
             set_low=checks.low,
             set_high=checks.high,
         )
@@ -102,85 +96,6 @@ class RecordFilterPlanes:
         return out
 
 
-class Checks(NamedTuple):
-    """Checks one after the other: line, kind, how many ranges, and the ranges themselves."""
-
-    line: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    ranges: Ints
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
-
-
-_NO_CHECKS = Checks(
-    np.zeros(0, np.int32),
-    np.zeros(0, np.uint8),
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int32),
-    np.zeros(0, np.int32),
-)
-
-
-@kernel
-def _read_checks(
-    stream: NDArray[np.int32],
-    line_base: NDArray[np.int32],
-    entries: Ints,
-    check_count: Ints,
-    asks: NDArray[np.uint8],
-    out: Checks,
-    counted: Ints,
-) -> None:
-    """Read the checks of entries; with no room in `out`, count checks and ranges only."""
-    fill = len(out.line) > 0
-    k, r = 0, 0
-    for i in range(len(entries)):
-        at = entries[i]
-        check_count[i] = 0
-        if stream[at] & TREE:
-            asks[i] = 1
-            continue
-        pc, end = at + 2, at + 2 + stream[at + 1]
-        while pc < end:
-            word = stream[pc]
-            op = word & 15
-            pc += 1
-            if op >= GLOB_OP:
-                if op != TRUE_OP:
-                    asks[i] = 1
-                continue
-            shape = op & 3
-            n = word >> 20
-            if shape < 2:
-                n = 1
-            elif n == 0:
-                n = stream[pc]
-                pc += 1
-            width = 1 + (shape & 1)
-            line, left_out = (word >> 4) & 0x3FFF, word >> 18 & 1
-            found = 0
-            for j in range(n + left_out):
-                if left_out:
-                    low = stream[pc + width * j - 1] + 1 if j else 1
-                    high = line_base[line + 1] - line_base[line] - 1 if j == n else stream[pc + width * j] - 1
-                    if low > high:
-                        continue
-                else:
-                    low, high = stream[pc + width * j], stream[pc + width * j + width - 1]
-                if fill:
-                    out.low[r + found], out.high[r + found] = low, high
-                found += 1
-            if fill:
-                out.line[k] = line
-                out.kind[k] = op >> 2
-                out.ranges[k] = found
-            pc += n * width
-            check_count[i] += 1
-            k += 1
-            r += found
-    counted[0], counted[1] = k, r
-
-
 @kernel
 def _hold(
     index: RecordArrays,
@@ -195,10 +110,10 @@ def _hold(
     for i in range(len(positions)):
         p = positions[i]
         for j in range(start[p], start[p + 1]):
-            at = entries[j]
-            if stream[at] & TREE:
-                out[i] = tree_holds(index, events, e, at + 2)
+            pc = entries[j] + HEAD_WORDS
+            if stream[entries[j]] & TREE:
+                out[i] = tree_holds(index, events, e, pc)
             else:
-                out[i] = other_checks(index, events, e, at + 2, at + 2 + stream[at + 1])
+                out[i] = other_checks(index, events, e, pc, pc + stream[entries[j] + LENGTH], False)
             if out[i]:
                 break

@@ -1,8 +1,13 @@
-"""Access to LIKE patterns: a text that fits one holds every three bytes in a row that the pattern names.
+"""Lines of letters and words: an event has many codes there, those of its text that filters name.
 
-An attribute with patterns has one more line, whose codes are the *grams*, three bytes each, that its patterns
-name. An event has the codes of all grams of its text, as it has those of all elements of an array, and a
-pattern is found under its rarest gram. Patterns that name no three bytes in a row have none.
+A text that fits a LIKE pattern holds every three bytes in a row that the pattern names. So an attribute
+with patterns has one more line, whose codes are these *grams*. An event has the codes of all grams of its
+text, as it has those of all elements of an array, and a pattern is found under its rarest gram. Patterns
+that name no three bytes in a row have none.
+
+Filters name tens of thousands of words, and a text has hundreds. So the texts of such a line are in a hash as
+well (`core/text/finding.py`), and a text is cut into words and looked up in one pass. Words that no filter
+names are left out, since the leaves of these lines are single words and what lies outside them.
 """
 
 from __future__ import annotations
@@ -11,17 +16,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.contents.columns import picked
+from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
+from headgate.core.text.finding import KnownWords, make_slots
+from headgate.records.computed import WORDS
 from headgate.records.programs.programs import GLOB, starts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.interning import TextPool
     from headgate.records.index.lines import Lines, Parts
     from headgate.records.programs.programs import Programs
 
     Ints = NDArray[np.int64]
+    from collections.abc import Sequence
+
+    from headgate.core.values import Path
+    from headgate.records.index.arrays import BuiltIndex
+
 
 GRAMS = 2
 """What `line_multi` says of a line of grams."""
@@ -38,23 +51,23 @@ class PartGrams(NamedTuple):
 def add_grams(programs: Programs, lines: Lines, parts: Parts) -> tuple[Lines, PartGrams]:
     """Add the lines of grams behind all others."""
     is_glob = (programs.leaf_kind[parts.part_leaf] == GLOB) if len(parts.part_leaf) else np.zeros(0, bool)
-    found = [_grams(programs, int(leaf)) for leaf in parts.part_leaf[is_glob]]
-    owners = programs.leaf_attribute[parts.part_leaf[is_glob]] if found else np.zeros(0, np.int32)
+    grams = [_grams(programs, int(leaf)) for leaf in parts.part_leaf[is_glob]]
+    owners = programs.leaf_attribute[parts.part_leaf[is_glob]] if grams else np.zeros(0, np.int32)
     counts = np.zeros(len(parts.part_leaf), np.int64)
     line = np.full(len(parts.part_leaf), -1, np.int32)
     keys: list[NDArray[np.int32]] = []
-    codes = [np.zeros(0, np.int32)] * len(found)
+    codes = [np.zeros(0, np.int32)] * len(grams)
     places = np.flatnonzero(is_glob)
     attributes: list[int] = []
     for attribute in np.unique(owners).tolist():
         mine = np.flatnonzero(owners == attribute).tolist()
-        known = np.unique(np.concatenate([found[place] for place in mine]))
+        known = np.unique(np.concatenate([grams[position] for position in mine]))
         if not len(known):
             continue
-        for place in mine:
-            codes[place] = (np.searchsorted(known, found[place]) + 1).astype(np.int32)
-            counts[places[place]] = len(codes[place])
-            line[places[place]] = lines.size + len(attributes)
+        for position in mine:
+            codes[position] = (np.searchsorted(known, grams[position]) + 1).astype(np.int32)
+            counts[places[position]] = len(codes[position])
+            line[places[position]] = lines.size + len(attributes)
         attributes.append(attribute)
         keys.append(known)
     more = len(attributes)
@@ -94,18 +107,16 @@ def event_grams(
 ) -> tuple[Ints, NDArray[np.int32]]:
     """List the codes of the grams of each event's text (place code[e] of texts, -1 for none)."""
     room = max(0, len(texts.data))
-    found = np.zeros(room, np.int32)
+    codes = np.zeros(room, np.int32)
     ends = np.zeros(texts.size + 1, np.int64)
-    _find_grams(texts.offsets, texts.data, known, ends, found)
-    return by_event(code, ends, found)
+    _find_grams(texts.offsets, texts.data, known, ends, codes)
+    return by_event(code, ends, codes)
 
 
-def by_event(code: NDArray[np.int32], ends: Ints, found: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
+def by_event(code: NDArray[np.int32], ends: Ints, codes: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
     """Lay out by events what was found in texts: found[ends[t]:ends[t + 1]] in text t = code[e]."""
-    counts = np.where(code >= 0, np.append(np.diff(ends), 0)[code], 0)
-    begin = starts(counts)
-    at = np.repeat(ends[np.maximum(code, 0)] - begin[:-1], counts) + np.arange(begin[-1])
-    return begin, found[at]
+    begin, at = picked(np.append(ends, ends[-1:]), np.where(code >= 0, code, len(ends) - 1))
+    return begin, codes[at]
 
 
 @kernel
@@ -114,7 +125,7 @@ def _find_grams(
     data: NDArray[np.uint8],
     known: NDArray[np.int32],
     ends: Ints,
-    found: NDArray[np.int32],
+    codes: NDArray[np.int32],
 ) -> None:
     """Look up every three bytes of every text."""
     n = 0
@@ -129,6 +140,52 @@ def _find_grams(
                 else:
                     high = middle
             if low < len(known) and known[low] == gram:
-                found[n] = low + 1
+                codes[n] = low + 1
                 n += 1
         ends[t + 1] = n
+
+
+def add_slots(attributes: Sequence[Path], lines: Lines, texts: TextPool) -> Lines:
+    """Put the texts of each line of words into a hash."""
+    slots = [np.zeros(0, np.uint64)] * lines.size
+    for c, line in enumerate(lines.column_line.tolist()):
+        if attributes[lines.line_attribute[line]][:1] == (WORDS,):
+            slots[line] = make_slots(texts.some(int(lines.text_first[c]), int(lines.text_last[c])))
+    lengths = np.array([len(own) for own in slots], np.int64)
+    return lines._replace(slot_start=starts(lengths), slots=np.concatenate([np.zeros(0, np.uint64), *slots]))
+
+
+class LineWords(NamedTuple):
+    """A line of words, ready for texts: the words, and the code of each."""
+
+    known: KnownWords
+    codes: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, index: BuiltIndex, line: int) -> LineWords:
+        """Take it out of an index; the data of texts stay where they are."""
+        lines = index.lines
+        c = int(np.searchsorted(lines.column_line, line))
+        first, last = int(lines.text_first[c]), int(lines.text_last[c])
+        cells = lines.cell_code[lines.cell_base[line] + lines.column_cell[c] : lines.cell_base[line + 1]]
+        known = TextPool(index.texts.offsets[first : last + 1], index.texts.data)
+        return cls(
+            KnownWords.of(known, lines.slots[lines.slot_start[line] : lines.slot_start[line + 1]]),
+            cells[1::2],
+        )
+
+    def find(self, texts: TextPool) -> tuple[Ints, NDArray[np.int32]]:
+        """List the codes of the words of each text: where they begin, and they themselves."""
+        start, number = self.known.find(texts)
+        return start, self.codes[number]
+
+    def find_one(self, text: str) -> NDArray[np.int32]:
+        """List the codes of the words of one text."""
+        return self.codes[self.known.find_one(text)]
+
+
+def event_words(
+    code: NDArray[np.int32], texts: TextPool, index: BuiltIndex, line: int
+) -> tuple[Ints, NDArray[np.int32]]:
+    """List the codes of the words of each event's text (place code[e] of texts, -1 for none)."""
+    return by_event(code, *LineWords.of(index, line).find(texts))

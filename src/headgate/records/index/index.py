@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from headgate.contents.live import LiveIndex
 from headgate.contents.portions import Portion
-from headgate.contents.protocol import PAIRS, CheckCosts
-from headgate.contents.refusing import raise_first, tried
-from headgate.contents.sharing import slice_of
+from headgate.contents.protocol import PAIRS, CheckCosts, slice_of
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
 from headgate.core.values import dotted
+from headgate.errors import raise_first, tried
 from headgate.records.computed import sources
 from headgate.records.index.live import ROOM, Base, State
 from headgate.records.index.matcher import Pairs
-from headgate.records.names import USUAL
+from headgate.records.names import USUAL, NameSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from headgate.contents.columns import ColumnFilters
     from headgate.contents.live import Moment
     from headgate.contents.protocol import Clause, ClauseColumns
     from headgate.contents.scores import Scoring
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
-    from headgate.records.compiling import RecordCompiledFilters
     from headgate.records.events.columns import Columns
+    from headgate.records.explain.access import IndexUse
     from headgate.records.explain.explain import Explanation
-    from headgate.records.explain.indexing import IndexUse
     from headgate.records.explain.why_not import NearMiss
     from headgate.records.index.arrays import BuiltIndex
     from headgate.records.index.build import Weigh
     from headgate.records.index.coded import CodedRecordClauses, RecordCoder
     from headgate.records.index.filter_planes import RecordFilterPlanes
-    from headgate.records.names import NameSettings
     from headgate.records.programs.programs import Programs
     from headgate.records.programs.tokens import Program
     from headgate.records.scoring import RecordTerms
+
 
 CHUNK = 10_000
 """Events encoded together, at most: what it costs to go through the columns is shared by them."""
@@ -53,7 +53,52 @@ CHUNK = 10_000
 __all__ = ["ROOM", "Pairs", "RecordIndex"]
 
 
-class RecordIndex(LiveIndex[State]):
+class RecordReader:
+    """What is the same whatever names mean: texts that were read say for themselves what theirs do."""
+
+    room_name: ClassVar[Literal["records"]] = RECORDS
+    dialect: ClassVar[str] = SQL
+    """What `filter` and `clauses` write."""
+    always: ClassVar[str] = "TRUE"
+    """The filter that every event matches."""
+
+    @staticmethod
+    def scoring_text(scoring: Scoring) -> str:
+        """Write such a score as text."""
+        from headgate.records.scoring import print_score
+
+        return print_score(scoring)
+
+    @staticmethod
+    def term_reader(terms: Sequence[str]) -> RecordTerms:
+        """Return what computes the terms of such scores."""
+        from headgate.records.scoring import RecordTerms
+
+        return RecordTerms(terms)
+
+    @staticmethod
+    def clause_columns(texts: TextPool) -> list[ClauseColumns]:
+        """Take apart filters in SQL that differ in their numbers only; the others are left out."""
+        from headgate.records.language.clause_columns import split_columns
+
+        return split_columns(texts)
+
+    @staticmethod
+    def coded_clauses(compiled: ColumnFilters) -> CodedRecordClauses:
+        """Find the codes of clauses that were compiled."""
+        from headgate.records.index.coded import code_clauses
+
+        return code_clauses(compiled.columns)
+
+    @staticmethod
+    def event_coder(arrays: Mapping[str, NDArray[Any]]) -> RecordCoder:
+        """Read what finds the codes of events, as it was saved."""
+        from headgate.records.index.coded import RecordCoder
+
+        return RecordCoder.from_arrays(arrays)
+
+
+class RecordIndex(LiveIndex[State], RecordReader):
     """Record filters: match, and subscribe and unsubscribe while others match.
 
     Any number of threads may read while one or more write. What a reader sees is the state at some moment of
@@ -71,12 +116,6 @@ class RecordIndex(LiveIndex[State]):
     >>> index.match(Event("e1", {"age": 35, "topic": "news"}))
     ['s1', 's3']
     """
-
-    room_name: ClassVar[Literal["records"]] = RECORDS
-    dialect = SQL
-    """What `filter` and `clauses` write."""
-    always = "TRUE"
-    """The filter that every event matches."""
 
     def __init__(self, base: Base, *, weigh: Weigh | None = None, compact_after: int | None = 16_384) -> None:
         super().__init__(State(base, weigh), compact_after)
@@ -143,50 +182,16 @@ class RecordIndex(LiveIndex[State]):
         return parse_score(text)
 
     @staticmethod
-    def scoring_text(scoring: Scoring) -> str:
-        """Write such a score as text."""
-        from headgate.records.scoring import print_score
-
-        return print_score(scoring)
-
-    @staticmethod
-    def term_reader(terms: Sequence[str]) -> RecordTerms:
-        """Return what computes the terms of such scores."""
-        from headgate.records.scoring import RecordTerms
-
-        return RecordTerms(terms)
-
-    @staticmethod
-    def clause_columns(texts: TextPool) -> list[ClauseColumns]:
-        """Take apart filters in SQL that differ in their numbers only; the others are left out."""
-        from headgate.records.language.clause_columns import split_columns
-
-        return split_columns(texts)
-
-    @staticmethod
-    def compiled_clauses(texts: TextPool) -> RecordCompiledFilters:
-        """Compile clauses in SQL."""
-        from headgate.records.compiling import RecordCompiledFilters
+    def compiled_clauses(texts: TextPool, settings: NameSettings = USUAL) -> ColumnFilters:
+        """Compile clauses in SQL, as `clauses` has written them."""
+        from headgate.contents.columns import ColumnFilters
+        from headgate.records.compiling import RecordContents
         from headgate.records.programs.binding import compile_filters
 
         compiled = compile_filters(texts)
         for refused in compiled.refused:
             raise refused.error
-        return RecordCompiledFilters(compiled.programs)
-
-    @staticmethod
-    def coded_clauses(compiled: RecordCompiledFilters) -> CodedRecordClauses:
-        """Find the codes of clauses that were compiled."""
-        from headgate.records.index.coded import code_clauses
-
-        return code_clauses(compiled.programs)
-
-    @staticmethod
-    def event_coder(arrays: Mapping[str, NDArray[Any]]) -> RecordCoder:
-        """Read what finds the codes of events, as it was saved."""
-        from headgate.records.index.coded import RecordCoder
-
-        return RecordCoder.from_arrays(arrays)
+        return ColumnFilters(RecordContents(settings), compiled.programs)
 
     @classmethod
     def open(cls, path: FilePath, *, verify: bool = True) -> RecordIndex:
@@ -234,8 +239,8 @@ class RecordIndex(LiveIndex[State]):
         state = self._state
         rows, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for begin in range(0, len(events), CHUNK):
-            found, ids = state.first_numbers(slice_of(events, begin, begin + CHUNK), count)
-            rows.append(found + begin)
+            rows_of_some, ids = state.first_numbers(slice_of(events, begin, begin + CHUNK), count)
+            rows.append(rows_of_some + begin)
             numbers.append(ids)
         return np.concatenate(rows), np.concatenate(numbers)
 
@@ -250,13 +255,13 @@ class RecordIndex(LiveIndex[State]):
                 late = state.match(slice_of(events, begin, end))
                 yield Portion(begin, end, late.events + begin, late.filters, state)
             return
-        for begin, end, found in _pairs(state.base, events, most):
-            yield Portion(begin, end, found.events, found.filters, state)
+        for begin, end, pairs in _pairs(state.base, events, most):
+            yield Portion(begin, end, pairs.events, pairs.filters, state)
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, by clauses, and what the index does for it."""
+        from headgate.records.explain.access import IndexUse, with_access
         from headgate.records.explain.explain import explain
-        from headgate.records.explain.indexing import IndexUse, with_access
         from headgate.records.programs.binding import parse_text
 
         state = self._state
@@ -325,8 +330,8 @@ def _pairs(
         encoded = base.encode(some)
         begin = 0
         while begin < len(some):
-            end, found = base.matcher.match_some(encoded, begin, len(some), base.removed, most)
-            yield first + begin, first + end, Pairs(found.events + first, found.filters)
+            end, pairs = base.matcher.match_some(encoded, begin, len(some), base.removed, most)
+            yield first + begin, first + end, Pairs(pairs.events + first, pairs.filters)
             begin = end
 
 
@@ -352,3 +357,39 @@ def compact(moment: Moment[State], weigh: Weigh | None) -> State:
     programs = concatenate([left, state.tail.programs(late)])
     ids, filters, order = state.merged(keep, late)
     return State(Base(ids, filters, build(take(programs, order), weigh), base.settings), weigh)
+
+
+@dataclass(frozen=True)
+class RecordRoom(RecordReader):
+    """What builds and opens indexes whose names mean something else than in Spark."""
+
+    settings: NameSettings = USUAL
+
+    def build(self, subscriptions: Iterable[Subscription]) -> RecordIndex:
+        """Index subscriptions."""
+        return RecordIndex.build(subscriptions, settings=self.settings)
+
+    def open(self, path: FilePath, *, verify: bool = True) -> RecordIndex:
+        """Open a snapshot, which has its own settings."""
+        return RecordIndex.open(path, verify=verify)
+
+    def clauses(self, text: str, dialect: str = SQL) -> tuple[Clause, ...]:
+        """Take a filter apart; refuses a bad one."""
+        from headgate.records.language.splitting import split
+
+        return split(text, dialect, self.settings)
+
+    def scoring(self, text: str) -> Scoring:
+        """Parse a score that is an expression over attributes."""
+        from headgate.records.scoring import parse_score
+
+        return parse_score(text, self.settings)
+
+    def compiled_clauses(self, texts: TextPool) -> ColumnFilters:
+        """Compile clauses in SQL, as `clauses` has written them."""
+        return RecordIndex.compiled_clauses(texts, self.settings)
+
+
+def room_of(settings: NameSettings) -> type[RecordIndex] | RecordRoom:
+    """Return what builds and opens indexes with some settings."""
+    return RecordIndex if settings.usual else RecordRoom(settings)

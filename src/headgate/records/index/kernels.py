@@ -10,15 +10,25 @@ from headgate.core.bits import EACH, eight_bytes, lowest, place_of, zero_bytes
 from headgate.core.jit import bare, bare_inner, kernel
 from headgate.core.jit.memory import matrix, prefetch, vector
 from headgate.records.index.arrays import (
+    DUPLICATE,
+    FLAGS,
+    HEAD_WORDS,
     IDLE,
+    LENGTH,
+    PAIR_LENGTH,
+    PAIR_WORDS,
+    PROBE_BUCKETS,
+    PROBE_LINE,
+    REFERENCE,
     REFERENCE_WORDS,
+    WHERE,
     Desk,
     Events,
     RecordArrays,
     pair_hash,
     pair_slot,
 )
-from headgate.records.index.checking import led_checks, scalar_checks, tree_holds
+from headgate.records.index.checking import checks_hold
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +48,40 @@ def find_buckets(index: RecordArrays, events: Events, e: int, buckets: NDArray[n
         buckets[line] = quantile[line_base[line] + (0 if index.line_multi[line] else codes[e, line])]
 
 
+@bare_inner
+def is_allowed(stream: NDArray[np.int32], buckets: NDArray[np.uint8], at: int) -> bool:
+    """Tell whether an event's buckets allow what the reference at a place leads to."""
+    return bool((stream[at + PROBE_BUCKETS] >> np.int32(buckets[stream[at + PROBE_LINE]])) & 1)
+
+
+@bare_inner
+def behind_entry(stream: NDArray[np.int32], at: int) -> int:
+    """Return the place behind the entry at a place, in full or a reference."""
+    return at + (REFERENCE_WORDS if stream[at] & REFERENCE else HEAD_WORDS + stream[at + LENGTH])
+
+
+@kernel
+def open_event(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    fail: NDArray[np.uint64],
+    buckets: NDArray[np.uint8],
+) -> tuple[NDArray[np.int32], int]:
+    """Find what leads to filters for an event: gives its clusters and how many, writes the rest down."""
+    if len(fail):
+        spoil(index, events, e, fail)
+    find_buckets(index, events, e, buckets)
+    most = 2 * len(index.line_base)
+    atoms, masks, lines = np.empty(most, np.int32), np.empty(most, np.uint64), np.empty(most, np.uint8)
+    clusters = np.empty((max(256, most), 2), np.int32)
+    count = find_clusters(index, events, e, atoms, masks, lines, clusters)
+    while count < 0:
+        clusters = np.empty((2 * len(clusters), 2), np.int32)
+        count = find_clusters(index, events, e, atoms, masks, lines, clusters)
+    return clusters, count
+
+
 @bare
 def find_clusters(
     index: RecordArrays,
@@ -53,7 +97,7 @@ def find_clusters(
     Returns how many, or -1 if there is no room for them. Atoms with partners are collected first; then every
     two of them whose lines fit are looked up.
     """
-    found = 0
+    count = 0
     partners = 0
     lines_count = len(index.line_base) - 1
     single_start, line_base, pair_mask = index.single_start, index.line_base, index.pair_mask
@@ -63,10 +107,10 @@ def find_clusters(
             continue
         if index.line_multi[line]:
             first, last = events.multi_start[line, e], events.multi_start[line, e + 1]
-            found = _find_elements(
-                single_start, index.stream, events.multi_codes, line_base[line], first, last, clusters, found
+            count = _find_elements(
+                single_start, index.stream, events.multi_codes, line_base[line], first, last, clusters, count
             )
-            if found < 0:
+            if count < 0:
                 return -1
             continue
         code = codes[e, line]
@@ -80,17 +124,17 @@ def find_clusters(
                     break
                 atom = level_base[line] + np.int64(quantile[exact])
             if single_start[atom] < single_start[atom + 1]:
-                if found == len(clusters):
+                if count == len(clusters):
                     return -1
-                clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
-                found += 1
+                clusters[count, 0], clusters[count, 1] = single_start[atom], single_start[atom + 1]
+                count += 1
             if pair_mask[atom]:
                 atoms[partners] = atom
                 masks[partners] = pair_mask[atom]
                 lines[partners] = (line + k * lines_count) & 63
                 partners += 1
     return _find_pairs(
-        index.slot_print, index.slot_at, index.stream, atoms, masks, lines, partners, clusters, found
+        index.slot_print, index.slot_at, index.stream, atoms, masks, lines, partners, clusters, count
     )
 
 
@@ -103,7 +147,7 @@ def _find_elements(
     first: int,
     last: int,
     clusters: NDArray[np.int32],
-    found: int,
+    count: int,
 ) -> int:
     """Add the clusters of some codes of one line; returns how many there are, or -1 if there is no room.
 
@@ -114,12 +158,12 @@ def _find_elements(
     for i in range(first, last):
         atom = base + codes[i]
         if single_start[atom] < single_start[atom + 1]:
-            if found == len(clusters):
+            if count == len(clusters):
                 return -1
-            clusters[found, 0], clusters[found, 1] = single_start[atom], single_start[atom + 1]
+            clusters[count, 0], clusters[count, 1] = single_start[atom], single_start[atom + 1]
             prefetch(stream, single_start[atom])
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 @bare_inner
@@ -132,7 +176,7 @@ def _find_pairs(
     lines: NDArray[np.uint8],
     partners: int,
     clusters: NDArray[np.int32],
-    found: int,
+    count: int,
 ) -> int:
     """Look up every two atoms whose lines fit. In passes, so that their misses of the cache overlap:
 
@@ -140,11 +184,11 @@ def _find_pairs(
     """
     slots = len(slot_print)
     room = len(clusters)
-    begin = found
+    begin = count
     for i in range(partners):
         # Fitting atoms are listed from `rest` on, and one place more: those that do not fit are written too.
         rest = room - i - 1
-        if found + i > rest:
+        if count + i > rest:
             return -1
         mask = masks[i]
         line = np.uint64(lines[i])
@@ -163,39 +207,40 @@ def _find_pairs(
                 free = zero_bytes(prints)
                 same = zero_bytes(prints ^ (fingerprint * EACH)) & (lowest(free) - np.uint64(1))
             if free and not same & (same - np.uint64(1)):
-                clusters[found, 0] = slot + (place_of(lowest(same)) >> 3)
-                clusters[found, 1] = (i << 16) | j
-                found += int(same != 0)
+                clusters[count, 0] = slot + (place_of(lowest(same)) >> 3)
+                clusters[count, 1] = (i << 16) | j
+                count += int(same != 0)
                 continue
             while slot_print[slot]:
                 if slot_print[slot] == fingerprint:
-                    if found + last - c > rest:
+                    if count + last - c > rest:
                         return -1
-                    clusters[found, 0] = slot
-                    clusters[found, 1] = (i << 16) | j
-                    found += 1
+                    clusters[count, 0] = slot
+                    clusters[count, 1] = (i << 16) | j
+                    count += 1
                 slot = np.int64(slot + 1 if slot + 1 < slots else 0)
-    for c in range(begin, found):
+    for c in range(begin, count):
         at = slot_at[clusters[c, 0]]
         clusters[c, 0] = at
         prefetch(stream, at)
     kept = begin
-    for c in range(begin, found):
+    for c in range(begin, count):
         at = clusters[c, 0]
         i, j = clusters[c, 1] >> 16, clusters[c, 1] & 0xFFFF
         if stream[at] == min(atoms[i], atoms[j]) and stream[at + 1] == max(atoms[i], atoms[j]):
-            clusters[kept, 0], clusters[kept, 1] = at + 3, at + 3 + stream[at + 2]
+            clusters[kept, 0] = at + PAIR_WORDS
+            clusters[kept, 1] = at + PAIR_WORDS + stream[at + PAIR_LENGTH]
             kept += 1
     return kept
 
 
 @bare
-def fetch_clusters(stream: NDArray[np.int32], clusters: NDArray[np.int32], found: int) -> None:
+def fetch_clusters(stream: NDArray[np.int32], clusters: NDArray[np.int32], count: int) -> None:
     """Ask for the words of clusters behind those that were looked at, a line of the cache at a time.
 
     Not for all of a long one: what is read in a row is fetched ahead by the machine.
     """
-    for c in range(found):
+    for c in range(count):
         last = clusters[c, 1]
         at = clusters[c, 0] + 13
         end = min(last, at + 64)
@@ -251,7 +296,7 @@ def _fetch_open(stream: NDArray[np.int32], places: NDArray[np.int32], some: np.u
     while some:
         bit = lowest(some)
         some ^= bit
-        prefetch(stream, places[first + place_of(bit)] + 2)
+        prefetch(stream, places[first + place_of(bit)] + HEAD_WORDS)
 
 
 @bare
@@ -288,43 +333,20 @@ def run_unkeyed(
             some ^= bit
             m = 64 * w + place_of(bit)
             head = heads[m]
-            number = head >> 3
-            if (head & 1 and seen[number] == stamp) or removed[number]:
+            number = head >> FLAGS
+            if (head & DUPLICATE and seen[number] == stamp) or removed[number]:
                 continue
-            if unsure & bit and words[m]:
-                at = places[m]
-                end = at + 2 + words[m]
-                if head & 4:
-                    if not tree_holds(index, events, e, at + 2):
-                        continue
-                else:
-                    pc = scalar_checks(stream, codes, e, at + 2, end)
-                    if pc != end and (pc < 0 or not led_checks(index, events, e, pc, end)):
-                        continue
+            if unsure & bit:
+                at = places[m] + HEAD_WORDS
+                if not checks_hold(index, events, stream, codes, e, head, at, at + words[m]):
+                    continue
             if n >= len(out):
                 return -1
             out[n] = number
             n += 1
-            if head & 1:
+            if head & DUPLICATE:
                 seen[number] = stamp
     return n
-
-
-@bare_inner
-def _holds(
-    index: RecordArrays,
-    events: Events,
-    stream: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    e: int,
-    place: int,
-) -> bool:
-    """Tell whether the checks of the entry at a place hold."""
-    pc, end = place + 2, place + 2 + stream[place + 1]
-    if stream[place] & 4:
-        return bool(tree_holds(index, events, e, pc))
-    pc = scalar_checks(stream, codes, e, pc, end)
-    return bool(pc == end or (pc >= 0 and led_checks(index, events, e, pc, end)))
 
 
 @bare
@@ -334,7 +356,7 @@ def run_clusters(
     e: int,
     buckets: NDArray[np.uint8],
     clusters: NDArray[np.int32],
-    found: int,
+    count: int,
     late: NDArray[np.int32],
     seen: NDArray[np.int32],
     stamp: int,
@@ -354,35 +376,27 @@ def run_clusters(
         while kept < len(late):
             if at >= last:
                 c += 1
-                if c >= found:
+                if c >= count:
                     break
                 at, last = clusters[c, 0], clusters[c, 1]
                 continue
-            head = stream[at]
-            if head & 2:
-                if (stream[at + 3] >> np.int32(buckets[stream[at + 2]])) & 1:
-                    late[kept] = at
+            if stream[at] & REFERENCE:
+                if is_allowed(stream, buckets, at):
+                    late[kept] = stream[at + WHERE]
                     kept += 1
-                    prefetch(stream, stream[at + 1])
+                    prefetch(stream, stream[at + WHERE])
                 at += REFERENCE_WORDS
-                continue
-            place = at
-            at += 2 + stream[at + 1]
-            number = head >> 3
-            if (head & 1 and seen[number] == stamp) or not _holds(index, events, stream, codes, e, place):
-                continue
-            if removed[number]:
-                continue
-            if n >= len(out):
-                return -1
-            out[n] = number
-            n += 1
-            if head & 1:
-                seen[number] = stamp
+            else:
+                late[kept] = at
+                kept += 1
+                at += HEAD_WORDS + stream[at + LENGTH]
         for i in range(kept):
-            head, place = stream[late[i]], stream[late[i] + 1]
-            number = head >> 3
-            if (head & 1 and seen[number] == stamp) or not _holds(index, events, stream, codes, e, place):
+            entry = late[i]
+            head, pc = stream[entry], entry + HEAD_WORDS
+            number = head >> FLAGS
+            if head & DUPLICATE and seen[number] == stamp:
+                continue
+            if not checks_hold(index, events, stream, codes, e, head, pc, pc + stream[entry + LENGTH]):
                 continue
             if removed[number]:
                 continue
@@ -390,9 +404,9 @@ def run_clusters(
                 return -1
             out[n] = number
             n += 1
-            if head & 1:
+            if head & DUPLICATE:
                 seen[number] = stamp
-        if c >= found:
+        if c >= count:
             return n
 
 
@@ -468,12 +482,12 @@ def match_event(
         if n < 0:
             return NO_ROOM
     unkeyed = n
-    found = find_clusters(index, events, e, desk.atoms, desk.masks, desk.lines, clusters)
-    if found < 0:
+    count = find_clusters(index, events, e, desk.atoms, desk.masks, desk.lines, clusters)
+    if count < 0:
         return MORE_CLUSTERS
-    fetch_clusters(index.stream, clusters, found)
+    fetch_clusters(index.stream, clusters, count)
     find_buckets(index, events, e, desk.buckets)
-    n = run_clusters(index, events, e, desk.buckets, clusters, found, desk.late, seen, stamp, removed, out, n)
+    n = run_clusters(index, events, e, desk.buckets, clusters, count, desk.late, seen, stamp, removed, out, n)
     if n < 0:
         return NO_ROOM
     # Unkeyed entries are in the order of their filters.

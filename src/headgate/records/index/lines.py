@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.contents.columns import picked
 from headgate.core.interning import TextPool
-from headgate.records.index.cells import cut_numbers, cut_together, number_codes, with_empty_ranges
-from headgate.records.index.sides import APART, LONG, TOGETHER, split_leaves
+from headgate.core.jit import kernel
+from headgate.records.index.sides import APART, LONG, MAX, TOGETHER, split_leaves
 from headgate.records.programs.leaves import TEXT_FACETS, Facet
-from headgate.records.programs.programs import TOP, starts
+from headgate.records.programs.programs import GLOB, TOP, starts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +36,132 @@ if TYPE_CHECKING:
     from headgate.records.programs.programs import Programs
 
     Ints = NDArray[np.int64]
+
+
+_FRACTIONS = (Facet.FLOAT, Facet.STRING_FLOAT, Facet.DECIMAL)
+"""The facets of a range between two fractions that no whole number is in."""
+
+
+def cut_numbers(low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
+    """Cut one facet: its thresholds, and the first and last cell of each range."""
+    inner = high != MAX
+    thresholds = np.unique(np.concatenate([low, high[inner] + 1]))
+    last = np.full(len(high), len(thresholds), np.int64)
+    last[inner] = np.searchsorted(thresholds, high[inner] + 1)
+    return thresholds, np.searchsorted(thresholds, low) + 1, last
+
+
+def cut_together(lows: list[Ints], highs: list[Ints]) -> tuple[list[Ints], Ints, Ints] | None:
+    """Cut facets at the same places; None where their orders differ.
+
+    Each range gives a row of lower ends, one a facet, and a row of upper ends. Sorted by the first facet,
+    the others must rise too; a threshold that two rows share bounds an empty cell of that facet.
+    """
+    inner = highs[0] != MAX
+    rows = [np.concatenate([low, high[inner] + 1]) for low, high in zip(lows, highs, strict=True)]
+    order = np.lexsort(rows[::-1])
+    ordered = [row[order] for row in rows]
+    if any(bool((row[1:] < row[:-1]).any()) for row in ordered):
+        return None
+    fresh = np.zeros(len(order), bool)
+    fresh[:1] = True
+    for row in ordered:
+        fresh[1:] |= row[1:] != row[:-1]
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(fresh) - 1
+    count = len(lows[0])
+    last = np.full(count, int(fresh.sum()), np.int64)
+    last[inner] = ranks[count:]
+    return [row[fresh] for row in ordered], ranks[:count] + 1, last
+
+
+def with_empty_ranges(programs: Programs) -> Programs:
+    """Give leaves between two fractions the empty range that they have among whole numbers.
+
+    With it their facets are cut together with those of leaves that do take whole numbers: one line for both.
+    """
+    leaf = np.flatnonzero(np.diff(programs.range_start) == len(_FRACTIONS))
+    for offset, facet in enumerate(_FRACTIONS):
+        leaf = leaf[programs.range_facet[programs.range_start[leaf] + offset] == facet]
+    first = programs.range_start[leaf]
+    low, high = programs.range_low[first], programs.range_high[first]
+    # Within what doubles tell apart there is no doubt on which side of a whole number a key lies.
+    inner = (np.abs(_doubles(low)) < 2.0**53) & (np.abs(_doubles(high)) < 2.0**53)
+    first, above = first[inner], np.ceil(_doubles(low[inner])).astype(np.int64)
+    if not len(first):
+        return programs
+    added = np.zeros(programs.leaves, np.int64)
+    added[leaf[inner]] = 1
+    return programs._replace(
+        range_start=starts(np.diff(programs.range_start) + added),
+        range_facet=np.insert(programs.range_facet, first, np.uint8(Facet.INT)),
+        range_low=np.insert(programs.range_low, first, above),
+        range_high=np.insert(programs.range_high, first, above - 1),
+    )
+
+
+def _doubles(keys: Ints) -> NDArray[np.float64]:
+    """Turn the keys of doubles back."""
+    return np.where(keys < 0, keys ^ MAX, keys).view(np.float64)
+
+
+def number_codes(part: Ints, first: Ints, last: Ints, cells: int) -> tuple[NDArray[np.int32], Ints]:
+    """Give cells that the same parts cover one code, in order of first appearance; 0 to those of none.
+
+    Returns the codes, and before[i]: how many codes first appear before cell i. Parts are summed up by
+    exclusive or of 128 random bits each, so two cells with equal sums are covered by the same parts.
+    """
+    sums = np.zeros((2, cells + 1), np.uint64)
+    _cover(part, first, last, sums)
+    codes, before = np.zeros(cells, np.int32), np.zeros(cells + 1, np.int64)
+    slots = np.zeros(1 << max(4, (2 * cells).bit_length()), np.int32)
+    _number_sums(sums, slots, codes, before)
+    return codes, before
+
+
+@kernel
+def _number_sums(
+    sums: NDArray[np.uint64], slots: NDArray[np.int32], codes: NDArray[np.int32], before: Ints
+) -> None:
+    """Number the sums of cells, equal ones alike, from 1 on; a slot holds the first cell of a sum, plus 1."""
+    last_code, mask = 0, np.uint64(len(slots) - 1)
+    for cell in range(len(codes)):
+        before[cell] = last_code
+        if sums[0, cell] == 0 and sums[1, cell] == 0:
+            continue
+        slot = np.int64(sums[0, cell] & mask)
+        while True:
+            first = slots[slot] - 1
+            if first < 0:
+                last_code += 1
+                slots[slot] = cell + 1
+                codes[cell] = last_code
+                break
+            if sums[0, first] == sums[0, cell] and sums[1, first] == sums[1, cell]:
+                codes[cell] = codes[first]
+                break
+            slot = np.int64(np.uint64(slot + 1) & mask)
+    before[len(codes)] = last_code
+
+
+@kernel
+def _cover(part: Ints, first: Ints, last: Ints, sums: NDArray[np.uint64]) -> None:
+    """Add the random bits of each part to the cells that it covers."""
+    for i in range(len(part)):
+        for k in range(2):
+            bits = np.uint64(part[i]) * np.uint64(2) + np.uint64(k + 1)
+            bits *= np.uint64(0x9E3779B97F4A7C15)
+            bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            bits ^= bits >> np.uint64(31)
+            sums[k, first[i]] ^= bits
+            sums[k, last[i] + 1] ^= bits
+    for k in range(2):
+        running = np.uint64(0)
+        for cell in range(sums.shape[1]):
+            running ^= sums[k, cell]
+            sums[k, cell] = running
+
 
 NULL_CELL, OTHER_CELL, ARRAY_CELL, FIRST_CELL = range(4)
 
@@ -87,19 +214,22 @@ class Lines(NamedTuple):
             assert codes.min(initial=0) >= 0
             assert codes.max(initial=0) < self.line_codes[line]
         for c in range(len(self.column_line)):
-            found = self.thresholds[self.threshold_start[c] : self.threshold_start[c + 1]]
-            assert bool((found[1:] >= found[:-1]).all())
+            thresholds = self.thresholds[self.threshold_start[c] : self.threshold_start[c + 1]]
+            assert bool((thresholds[1:] >= thresholds[:-1]).all())
 
 
 class Parts(NamedTuple):
     """Leaves on lines: leaf l is true when one of its parts part_start[l]:part_start[l + 1] is.
 
-    Part p looks at line part_line[p] (of a GLOB leaf: -1), and is true for the codes of the intervals
-    set_start[p]:set_start[p + 1], disjoint, rising and not adjacent.
+    Part p is of the kind part_kind[p] of its leaf. It looks at line part_line[p], and is true for the codes
+    of the intervals set_start[p]:set_start[p + 1], disjoint, rising and not adjacent; or at pattern
+    part_glob[p], on no line (-1).
     """
 
     part_start: Ints
     part_leaf: NDArray[np.int32]
+    part_kind: NDArray[np.uint8]
+    part_glob: NDArray[np.int32]
     part_line: NDArray[np.int32]
     set_start: Ints
     set_low: NDArray[np.int32]
@@ -120,7 +250,9 @@ def make_lines(programs: Programs) -> tuple[Lines, Parts, TextPool]:
         if names[by_name[first]] >= 0:
             part_line[by_name[first:last]] = maker.line(int(names[by_name[first]]), by_name[first:last])
     set_count, low, high = maker.sets(count)
-    parts = Parts(part_start, part_leaf, part_line, starts(set_count), low, high)
+    globs = np.cumsum(programs.leaf_kind >= GLOB, dtype=np.int32) - 1
+    kind, glob = programs.leaf_kind[part_leaf], globs[part_leaf]
+    parts = Parts(part_start, part_leaf, kind, glob, part_line, starts(set_count), low, high)
     return maker.lines(), parts, TextPool.build(maker.texts)
 
 
@@ -130,7 +262,7 @@ def _rank_texts(texts: TextPool) -> tuple[Ints, list[str]]:
     order = sorted(range(len(given)), key=given.__getitem__)
     ranks = np.empty(len(given), np.int64)
     ranks[order] = np.arange(len(given))
-    return ranks, [given[place] for place in order]
+    return ranks, [given[number] for number in order]
 
 
 class _Maker:
@@ -168,7 +300,7 @@ class _Maker:
         low, high = self._programs.range_low[ranges], self._programs.range_high[ranges]
         group = [f for f in TOGETHER[Facet(side % LONG)] if (facet == f).any()]
         together = side < APART and len(group) > 1
-        found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        cells_of_parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cell = FIRST_CELL
         rest = sorted(int(f) for f in np.unique(facet))
         if together:
@@ -176,7 +308,7 @@ class _Maker:
             cut = cut_together([low[m] for m in mine], [high[m] for m in mine])
             if cut is not None:
                 thresholds, first, last = cut
-                found.append((where[mine[0]], first + cell, last + cell))
+                cells_of_parts.append((where[mine[0]], first + cell, last + cell))
                 for f, own in zip(group, thresholds, strict=True):
                     self._columns.append((number, int(f), cell, 0, 0))
                     self._thresholds.append(own)
@@ -188,7 +320,7 @@ class _Maker:
             if other == Facet.PRESENT:
                 continue
             if other == Facet.ARRAY:
-                found.append(
+                cells_of_parts.append(
                     (
                         owner_parts,
                         np.full(len(owner_parts), ARRAY_CELL),
@@ -203,23 +335,23 @@ class _Maker:
                 self._columns.append((number, other, cell, 0, 0))
                 self._thresholds.append(own)
                 cells = len(own) + 1
-            found.append((owner_parts, first + cell, last + cell))
+            cells_of_parts.append((owner_parts, first + cell, last + cell))
             cell += cells
         present = where[facet == Facet.PRESENT]
         # A part that takes every value overlaps its other ranges, and a cell must be covered once.
-        found = [(p[keep], a[keep], b[keep]) for p, a, b in found for keep in [~np.isin(p, present)]]
-        found.append((present, np.full(len(present), OTHER_CELL), np.full(len(present), cell - 1)))
+        cells_of_parts = [
+            (p[keep], a[keep], b[keep]) for p, a, b in cells_of_parts for keep in [~np.isin(p, present)]
+        ]
+        cells_of_parts.append((present, np.full(len(present), OTHER_CELL), np.full(len(present), cell - 1)))
         nulls = parts[self._programs.leaf_on_null[self._part_leaf[parts]].astype(bool)]
-        found.append((nulls, np.full(len(nulls), NULL_CELL), np.full(len(nulls), NULL_CELL)))
-        self._finish(attribute, multi, cell, found)
+        cells_of_parts.append((nulls, np.full(len(nulls), NULL_CELL), np.full(len(nulls), NULL_CELL)))
+        self._finish(attribute, multi, cell, cells_of_parts)
         return number
 
     def _ranges_of(self, parts: Ints) -> tuple[Ints, Ints]:
         """List the ranges of some parts, and the part of each."""
-        counts = self._range_base[parts + 1] - self._range_base[parts]
-        where = np.repeat(parts, counts)
-        places = np.arange(counts.sum()) - np.repeat(starts(counts)[:-1], counts)
-        ranges = self._range_base[where] + places
+        begins, ranges = picked(self._range_base, parts)
+        where = np.repeat(parts, np.diff(begins))
         return where, ranges if self._range_order is None else self._range_order[ranges]
 
     def _cut_texts(self, line: int, facet: int, cell: int, low: Ints, high: Ints) -> tuple[Ints, Ints, int]:
@@ -240,12 +372,12 @@ class _Maker:
         attribute: int,
         multi: int,
         cells: int,
-        found: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+        cells_of_parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
     ) -> None:
         """Turn cells into codes, and the cells of each part into intervals of codes."""
-        part = np.concatenate([item[0] for item in found]).astype(np.int64)
-        first = np.concatenate([item[1] for item in found]).astype(np.int64)
-        last = np.concatenate([item[2] for item in found]).astype(np.int64)
+        part = np.concatenate([item[0] for item in cells_of_parts]).astype(np.int64)
+        first = np.concatenate([item[1] for item in cells_of_parts]).astype(np.int64)
+        last = np.concatenate([item[2] for item in cells_of_parts]).astype(np.int64)
         keep = first <= last
         part, first, last = part[keep], first[keep], last[keep]
         codes, before = number_codes(part, first, last, cells)
@@ -282,7 +414,7 @@ class _Maker:
             column_line=columns[:, 0].astype(np.int32),
             column_facet=columns[:, 1].astype(np.uint8),
             column_cell=columns[:, 2].astype(np.int32),
-            threshold_start=starts(np.array([len(found) for found in self._thresholds], np.int64)),
+            threshold_start=starts(np.array([len(thresholds) for thresholds in self._thresholds], np.int64)),
             thresholds=np.concatenate([np.zeros(0, np.int64), *self._thresholds]),
             text_first=columns[:, 3].copy(),
             text_last=columns[:, 4].copy(),

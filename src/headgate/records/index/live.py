@@ -17,9 +17,9 @@ from headgate.core.rooms import RECORDS
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
 from headgate.records.events.columns import columns_of
-from headgate.records.events.encode import encode
 from headgate.records.index import walking
 from headgate.records.index.arrays import BuiltIndex, RecordArrays
+from headgate.records.index.kernels import open_event
 from headgate.records.index.lines import Lines
 from headgate.records.index.matcher import JointMatcher, Matcher, Pairs
 from headgate.records.names import USUAL, NameSettings
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event, Id
-    from headgate.records.events.rows import RowEncoder
+    from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
     from headgate.records.tail.layers import LateView, Loose
@@ -102,24 +102,13 @@ class Base(FrozenBase):
             about[MEANING] = self.settings.plain
         write_snapshot(path, ROOM, arrays, counts=counts, about=about)
 
-    @property
-    def encoder(self) -> RowEncoder:
-        """Return what encodes events given as Python values."""
-        return self.matcher.encoder
+    def encode(self, events: pa.RecordBatch | Columns | Sequence[Event]) -> Events:
+        """Encode events."""
+        return self.matcher.encode(events)
 
-    def encode(self, events: pa.RecordBatch | Sequence[Event]) -> Events:
-        """Encode events: an Arrow batch by its columns, Python values event by event."""
-        if isinstance(events, pa.RecordBatch):
-            return encode(columns_of(events), self.built)
-        return self.encoder.encode(events)
-
-    def match(self, events: Events, count: int) -> Pairs:
+    def match(self, events: Events) -> Pairs:
         """Match encoded events."""
-        return self.matcher.match(events, count, self.removed)
-
-    def match_one(self, event: Event) -> NDArray[np.int32]:
-        """Match one event given as Python values; returns the filters, rising."""
-        return self.matcher.match_one(event, self.removed)
+        return self.matcher.match(events, self.removed)
 
     def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
         """List the first matches from `at_least` on, at most `count`, in rising order.
@@ -132,9 +121,9 @@ class Base(FrozenBase):
         if scratch.matches > WORTH * count:
             out, counts = self._first(self.matcher.encode_one(event), 1, count)
             return out[0, : counts[0]]
-        found = self.match_one(event)
-        scratch.note(len(found))
-        return found[:count].astype(np.int64)
+        matches = self.matcher.match_one(event, self.removed)
+        scratch.note(len(matches))
+        return matches[:count].astype(np.int64)
 
     def _first(self, encoded: Events, events: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List the first matches of some events, as many as are expected to have many more."""
@@ -167,43 +156,38 @@ class Base(FrozenBase):
             some = encoded if end - begin == events else encoded.some(begin, end)
             if many:
                 out, counts = self._first(some, end - begin, count)
-                found = Pairs(
+                pairs = Pairs(
                     np.repeat(np.arange(end - begin), counts),
                     out[np.arange(out.shape[1]) < counts[:, None]].astype(np.int32),
                 )
             else:
-                found = self.match(some, end - begin)
-                scratch.note(len(found.events), end - begin)
-                found = found.first(count)
-            parts.append(Pairs(found.events + begin, found.filters))
+                pairs = self.match(some)
+                scratch.note(len(pairs.events), end - begin)
+                pairs = pairs.first(count)
+            parts.append(Pairs(pairs.events + begin, pairs.filters))
             begin = end
         return Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def cursor(self, event: Event) -> Cursor:
         """Return this thread's cursor over the matches of an event; asked again, it goes on where it was."""
-        found: Cursor | None = getattr(self._local, "cursor", None)
-        if found is None or found.event is not event:
-            found = self._local.cursor = Cursor(self, event)
-        return found
+        cursor: Cursor | None = getattr(self._local, "cursor", None)
+        if cursor is None or cursor.event is not event:
+            cursor = self._local.cursor = Cursor(self, event)
+        return cursor
 
 
 class Cursor:
-    """The matches of one event in rising order, found one at a time."""
+    """The matches of one event in rising order, found as they are asked for."""
 
     def __init__(self, base: Base, event: Event) -> None:
         self.event = event
         self._arrays = base.built.arrays
         self._removed = base.removed
-        self._encoded = base.encoder.encode((event,))
+        self._encoded = base.encode((event,))
         self._fail = np.zeros((len(self._arrays.unkeyed_at) + 63) // 64, np.uint64)
-        room = 256
-        while True:
-            self._begin = np.empty((room, 2), np.int32)
-            found = walking.open_cursor(self._arrays, self._encoded, 0, self._begin, self._fail)
-            if found >= 0:
-                break
-            room *= 2
-        self._begin = self._begin[:found]
+        self._buckets = np.empty(len(self._arrays.line_base), np.uint8)
+        clusters, count = open_event(self._arrays, self._encoded, 0, self._fail, self._buckets)
+        self._begin = clusters[:count]
         self._rewind()
 
     def _rewind(self) -> None:
@@ -215,24 +199,7 @@ class Cursor:
 
     def next(self, at_least: int) -> int:
         """Find the first match from `at_least` on, or -1."""
-        if at_least < self._passed:
-            self._rewind()
-        if len(self._ahead):
-            return int(next(iter(self.take(at_least, 1)), -1))
-        number, self._unkeyed = walking.next_match(
-            self._arrays,
-            self._encoded,
-            0,
-            max(at_least, self._walked),
-            self._clusters,
-            len(self._clusters),
-            self._fail,
-            self._unkeyed,
-            self._removed,
-        )
-        # The match itself has been passed: asking for it again starts anew.
-        self._passed = self._walked = number + 1 if number >= 0 else np.iinfo(np.int64).max
-        return int(number)
+        return int(next(iter(self.take(at_least, 1)), -1))
 
     def take(self, at_least: int, count: int, window: int = WINDOW) -> NDArray[np.int64]:
         """List the first matches from `at_least` on, at most `count`; `window`: how far to look at first."""
@@ -244,7 +211,7 @@ class Cursor:
         if wanted > 0 and self._walked < len(self._removed):
             longest = min(LONGEST, max(4 * window, WINDOW), len(self._removed))
             out = np.empty(wanted + longest, np.int64)
-            found, self._unkeyed, self._walked = walking.next_matches(
+            count_ahead, self._unkeyed, self._walked = walking.next_matches(
                 self._arrays,
                 self._encoded,
                 0,
@@ -252,6 +219,7 @@ class Cursor:
                 self._clusters,
                 len(self._clusters),
                 self._fail,
+                self._buckets,
                 self._unkeyed,
                 self._removed,
                 wanted,
@@ -259,7 +227,7 @@ class Cursor:
                 np.zeros((longest + 63) // 64, np.uint64),
                 out,
             )
-            known = np.concatenate([known, out[:found]])
+            known = np.concatenate([known, out[:count_ahead]])
         self._ahead = known[count:]
         if len(known) < count:
             self._passed = np.iinfo(np.int64).max
@@ -323,52 +291,43 @@ class State(LiveState[Base, Layers]):
         """Match a batch of events."""
         view, removed = self.tail.view(), self.tail_removed
         if not view.filters:
-            return self.base.match(self.base.encode(events), len(events))
-        if isinstance(events, pa.RecordBatch):
-            columns = columns_of(events)
-            found = self.base.match(encode(columns, self.base.built), len(events))
-            late = view.match_columns(columns, removed)
+            return self.base.match(self.base.encode(events))
+        joint = self.together(view).joint
+        if joint is None or isinstance(events, pa.RecordBatch):
+            given = columns_of(events) if isinstance(events, pa.RecordBatch) else events
+            pairs, late = self.base.match(self.base.encode(given)), view.match_many(given, removed)
         else:
-            found, late = self._match_events(view, events, removed)
+            together = self.together(view)
+            pairs, *more = joint.match_many(events, together.removed(self.base, removed))
+            late = [part.match_many(events, removed) for part in together.rest]
+            for layer, own in zip(together.layers, more, strict=True):
+                late.append(Pairs(own.events, own.filters + np.int32(layer.first)))
         self.tail.note(len(events))
-        rows = np.concatenate([found.events, *(part.events for part in late)])
+        rows = np.concatenate([pairs.events, *(part.events for part in late)])
         behind = np.int32(len(self.base.ids))
-        numbers = np.concatenate([found.filters, *(part.filters + behind for part in late)])
+        numbers = np.concatenate([pairs.filters, *(part.filters + behind for part in late)])
         # Rows of a batch fit into 16 bits as a rule, and numbers so small are sorted by their digits.
         small = rows.astype(np.uint16) if len(events) < 1 << 16 else rows
         order = np.argsort(small, kind="stable")
         return Pairs(rows[order], numbers[order])
-
-    def _match_events(
-        self, view: LateView, events: Sequence[Event], removed: NDArray[np.uint8]
-    ) -> tuple[Pairs, list[Pairs]]:
-        """Match events given as Python values: by the base, and by all that came late."""
-        together = self.together(view)
-        late = [part.match_events(events, removed) for part in together.rest]
-        if together.joint is None:
-            return self.base.match(self.base.encode(events), len(events)), late
-        found, *more = together.joint.match_events(events, together.removed(self.base, removed))
-        for layer, own in zip(together.layers, more, strict=True):
-            late.append(Pairs(own.events, own.filters + np.int32(layer.first)))
-        return found, late
 
     def match_one(self, event: Event) -> list[Id]:
         """List the ids that match one event, sorted."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
         if not view.filters:
-            return base.listed(base.match_one(event))
+            return base.listed(base.matcher.match_one(event, base.removed))
         together, late = self.together(view), self.tail_ids
         if together.joint is None:
-            ids = base.listed(base.match_one(event)) if len(base.ids) else []
+            ids = base.listed(base.matcher.match_one(event, base.removed)) if len(base.ids) else []
         else:
-            found, *more = together.joint.match_one(event, together.removed(base, removed))
-            ids = base.listed(found)
+            matches, *more = together.joint.match_one(event, together.removed(base, removed))
+            ids = base.listed(matches)
             for layer, own in zip(together.layers, more, strict=True):
                 first = layer.first
-                ids += [late[first + place] for place in own.tolist()]
+                ids += [late[first + position] for position in own.tolist()]
         for part in together.rest:
-            ids += [late[place] for place in part.match_one(event, removed).tolist()]
+            ids += [late[position] for position in part.match_one(event, removed).tolist()]
         self.tail.note(ALONE)
         ids.sort()
         return ids
@@ -394,8 +353,8 @@ class State(LiveState[Base, Layers]):
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
         first = 0 if at_least is None or not len(base.ids) else base.ids.place(at_least)
-        found = base.first(event, len(base.ids) if count is None else count, first)
-        ids: NDArray[np.int64] = base.numbers[found]
+        filters = base.first(event, len(base.ids) if count is None else count, first)
+        ids: NDArray[np.int64] = base.numbers[filters]
         if view.filters:
             matches = self._late(view, event, removed)
             late = np.array(matches.ids, np.int64)[removed[matches.places] == 0]
@@ -408,10 +367,12 @@ class State(LiveState[Base, Layers]):
         """List the first matches of each of some events: their places, and ids, which are whole numbers."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
-        found = base.first_of_each(base.encode(events), len(events), count)
-        rows, ids = found.events, base.numbers[found.filters]
+        given = columns_of(events) if view.filters and isinstance(events, pa.RecordBatch) else events
+        pairs = base.first_of_each(base.encode(given), len(events), count)
+        rows, ids = pairs.events, base.numbers[pairs.filters]
         if view.filters:
-            late = view.match_columns(columns_of(events), removed)
+            assert not isinstance(given, pa.RecordBatch)
+            late = view.match_many(given, removed)
             names = np.array(self.tail_ids[: view.filters], np.int64)
             rows = np.concatenate([rows, *(part.events for part in late)])
             ids = np.concatenate([ids, *(names[part.filters] for part in late)])
@@ -427,8 +388,8 @@ class State(LiveState[Base, Layers]):
         """
         known: LateMatches | None = getattr(self._local, "late", None)
         if known is None or known.event is not event or known.view is not view:
-            found = view.match_one(event, removed).tolist()
-            rows: list[tuple[Id, int]] = sorted((self.tail_ids[place], place) for place in found)
-            known = LateMatches(event, view, [each for each, _ in rows], [place for _, place in rows])
+            places = view.match_one(event, removed).tolist()
+            rows: list[tuple[Id, int]] = sorted((self.tail_ids[position], position) for position in places)
+            known = LateMatches(event, view, [each for each, _ in rows], [position for _, position in rows])
             self._local.late = known
         return known

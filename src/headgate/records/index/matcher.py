@@ -1,18 +1,26 @@
-"""A built index for threads to ask: encodes events, matches them, and keeps what each thread needs."""
+"""A built index for threads to ask, or several: encodes events, matches them, keeps what threads need.
+
+An index and what came later to it look at the same attributes, mostly. What a value means to each of them is
+kept together, and written by one look-up; it is put together from what each has kept for itself, so that a
+new index among them costs the others nothing.
+"""
 
 from __future__ import annotations
 
 import threading
+from array import array
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from headgate.core.jit.memory import EACH, row_of, table_of
-from headgate.records.events.joint import JointEncoder, together
-from headgate.records.events.rows import RowEncoder
+from headgate.records.events.columns import Columns, columns_of
+from headgate.records.events.encode import encode
+from headgate.records.events.rows import Attribute, Beside, RowEncoder
 from headgate.records.index import kernels
-from headgate.records.index.arrays import Desk, Scratch
+from headgate.records.index.arrays import Desk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +28,96 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.records.events.joint import JointRoom
+    from headgate.core.values import Kind, Path
+    from headgate.records.events.encode import LineCodes
+    from headgate.records.events.rows import Found
     from headgate.records.index.arrays import BuiltIndex, Events
+
+
+class JointAttribute(Attribute):
+    """An attribute, and what several indexes do with a value of it: their lines, index after index."""
+
+    def __init__(self, own: Sequence[tuple[Attribute, int]], nowhere: int) -> None:
+        """Put attributes together; each has the number of lines of the indexes before its own."""
+        first = own[0][0]
+        super().__init__(first.path, (), nowhere)
+        self._own = [attribute for attribute, _ in own]
+        self.lines = [line.moved(behind) for each, behind in own for line in _lines(each)]
+        self.named = any(each.named for each in self._own)
+        self.computes = any(each.computes for each in self._own)
+
+    def find(self, value: object, kind: Kind) -> Found:
+        """Return the codes of a value that was checked."""
+        codes: list[int] = []
+        for each in self._own:
+            kept = each.codes.get(type(value))
+            code = (each.find(value, kind) if kept is None else kept[value])[1]
+            if isinstance(code, tuple):
+                codes += code
+            elif each.lines or each.made:
+                codes.append(code)
+        return self.found(tuple(codes))
+
+
+def _lines(attribute: Attribute) -> list[LineCodes]:
+    """List the lines of an attribute in the order of its codes."""
+    return [*attribute.lines, *(line for _, lines in attribute.made for line in lines)]
+
+
+def together(encoders: Sequence[RowEncoder]) -> bool:
+    """Tell whether events have nothing but codes for all of some indexes, and names mean the same to them."""
+    return len({each.mark for each in encoders}) == 1 and all(each.plain for each in encoders)
+
+
+class JointEncoder(RowEncoder):
+    """Encodes events for several indexes at once; only where `together` says that this can be done."""
+
+    def __init__(self, encoders: Sequence[RowEncoder]) -> None:
+        self._begin(encoders[0].mark)
+        self._own = encoders
+        self.starts = [0, *np.cumsum([each.size for each in encoders]).tolist()]
+        """Where the lines of each index begin, and where the last ones end."""
+        size = self.starts[-1]
+        owned: dict[Path, list[tuple[Attribute, int]]] = {}
+        for each, behind in zip(encoders, self.starts, strict=False):
+            for path, attribute in each.attributes.items():
+                owned.setdefault(path, []).append((attribute, behind))
+        self.attributes = {path: JointAttribute(own, size) for path, own in owned.items()}
+        self.plain = True
+        self._nothing = Beside()
+        nulls = [0] * (size + 1)
+        for attribute in self.attributes.values():
+            for line in attribute.lines:
+                nulls[line.number] = line.null
+        self._settle(size, 0, nulls)
+
+    def encode_all(self, events: Sequence[Event]) -> list[Events]:
+        """Encode events, for each of the indexes."""
+        codes = self.encode(events).codes
+        return [
+            each.with_codes(np.ascontiguousarray(codes[:, first:last]))
+            for each, first, last in zip(self._own, self.starts, self.starts[1:], strict=False)
+        ]
+
+    def rooms(self) -> JointRoom:
+        """Make room for one event at a time; each thread needs its own."""
+        codes = np.zeros((1, self.size), np.int32)
+        own = [
+            each.with_codes(codes[:, first:last])
+            for each, first, last in zip(self._own, self.starts, self.starts[1:], strict=False)
+        ]
+        return JointRoom(memoryview(codes.data).cast("B").cast("i"), own)
+
+    def write_one(self, event: Event, room: JointRoom) -> None:
+        """Encode one event in a room."""
+        room.codes[:] = array("i", self._row(event, 0, self._nothing))
+
+
+class JointRoom(NamedTuple):
+    """Where one event at a time is encoded: `codes` are those of all, `own` what each index sees of them."""
+
+    codes: memoryview
+    own: list[Events]
 
 
 FEW, MOST_ROOM = 128, 1 << 20
@@ -59,9 +155,14 @@ class Matcher:
         """Return what encodes events given as Python values."""
         return RowEncoder(self.built, self._mark)
 
-    def match(self, events: Events, count: int, removed: NDArray[np.uint8]) -> Pairs:
+    def encode(self, events: pa.RecordBatch | Columns | Sequence[Event]) -> Events:
+        """Encode events: an Arrow batch by its columns, Python values event by event."""
+        given = columns_of(events) if isinstance(events, pa.RecordBatch) else events
+        return encode(given, self.built) if isinstance(given, Columns) else self.encoder.encode(given)
+
+    def match(self, events: Events, removed: NDArray[np.uint8]) -> Pairs:
         """Match encoded events; removed[f] says that filter f is passed over."""
-        return self.match_some(events, 0, count, removed)[1]
+        return self.match_some(events, 0, len(events.codes), removed)[1]
 
     def match_some(
         self, events: Events, begin: int, count: int, removed: NDArray[np.uint8], most: int = NO_BOUND
@@ -108,21 +209,18 @@ class Matcher:
 
     def match_one(self, event: Event, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
-        return self.match_encoded(self.encoder.encode_one(event, self.scratch().room), removed)
-
-    def match_encoded(self, encoded: Events, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
-        """Match one encoded event."""
         scratch = self.scratch()
+        encoded = self.encoder.encode_one(event, scratch.room)
         if encoded is not scratch.shown:
             scratch.show(encoded)
         if removed is not scratch.removed:
             scratch.remove(removed)
         while True:
             scratch.stamp[0] = scratch.stamps(1)
-            found = kernels.match_one(scratch.tables, scratch.stamp, scratch.count)
-            if found >= 0:
-                return scratch.out[:found].copy()
-            scratch.make_room(found)
+            count = kernels.match_one(scratch.tables, scratch.stamp, scratch.count)
+            if count >= 0:
+                return scratch.out[:count].copy()
+            scratch.make_room(count)
 
     def encode_one(self, event: Event) -> Events:
         """Encode one event given as Python values, for this thread and until it encodes another."""
@@ -130,10 +228,10 @@ class Matcher:
 
     def scratch(self) -> MatcherScratch:
         """Return this thread's scratch space."""
-        found: MatcherScratch | None = getattr(self._local, "scratch", None)
-        if found is None:
-            found = self._local.scratch = MatcherScratch(self.built, self.encoder)
-        return found
+        scratch: MatcherScratch | None = getattr(self._local, "scratch", None)
+        if scratch is None:
+            scratch = self._local.scratch = MatcherScratch(self.built, self.encoder)
+        return scratch
 
 
 class JointMatcher:
@@ -159,10 +257,10 @@ class JointMatcher:
         self._encoder.write_one(event, desk.room)
         return desk.match(removed)
 
-    def match_events(self, events: Sequence[Event], removed: Sequence[NDArray[np.uint8]]) -> list[Pairs]:
+    def match_many(self, events: Sequence[Event], removed: Sequence[NDArray[np.uint8]]) -> list[Pairs]:
         """Match many events by each index."""
         return [
-            each.match(encoded, len(events), gone)
+            each.match(encoded, gone)
             for each, encoded, gone in zip(
                 self.matchers, self._encoder.encode_all(events), removed, strict=True
             )
@@ -184,8 +282,8 @@ class JointDesk:
         while True:
             self._prepare(removed)
             if kernels.match_one(self._table, self._stamps, self._counts) >= 0:
-                found = zip(self._scratches, self._counts.tolist(), strict=True)
-                return [scratch.out[:count] for scratch, count in found]
+                counted = zip(self._scratches, self._counts.tolist(), strict=True)
+                return [scratch.out[:count] for scratch, count in counted]
             at = int(np.argmin(self._counts))
             self._scratches[at].make_room(int(self._counts[at]))
             self._counts[:] = 0
@@ -203,15 +301,25 @@ class JointDesk:
             self._stamps[k] = scratch.stamps(1)
 
 
-class MatcherScratch(Scratch):
+LATELY = 8
+"""Events whose matches are averaged."""
+
+
+class MatcherScratch:
     """What one thread needs to match events by an index, and the table by which one event is asked about.
+
+    `seen` marks filters already found, `out` is room for the answer, and `matches` how many an event has had
+    lately, on average; -1 if that is not known.
 
     `table` has the arrays of the index, of an event, and of all that is written to, in the order in which
     `kernels.match_one` reads them.
     """
 
     def __init__(self, built: BuiltIndex, encoder: RowEncoder) -> None:
-        super().__init__(built.filters)
+        self.seen = np.zeros(built.filters, np.int32)
+        self.out = np.empty(1 << 16, np.int32)
+        self.matches = -1.0
+        self._stamp = 1
         self.desk = Desk.of(built.arrays, built.filters)
         self.room = encoder.room()
         self.shown = self.room.events
@@ -234,8 +342,21 @@ class MatcherScratch(Scratch):
 
     def grow(self) -> None:
         """Make more room."""
-        super().grow()
+        self.out = np.empty(2 * len(self.out), np.int32)
         self._lay_out()
+
+    def stamps(self, count: int) -> int:
+        """Take some stamps that `seen` does not hold; returns the first."""
+        if self._stamp + count >= 2**31:
+            self.seen[:] = 0
+            self._stamp = 1
+        self._stamp += count
+        return self._stamp - count
+
+    def note(self, matches: float, events: int = 1) -> None:
+        """Take note of how many matches some events had, together."""
+        share = 1.0 if self.matches < 0 else min(1.0, events / LATELY)
+        self.matches += share * (matches / events - self.matches)
 
     def add_clusters(self) -> None:
         """Make room for more clusters."""
@@ -246,9 +367,9 @@ class MatcherScratch(Scratch):
         """Write down where another event's arrays lie."""
         first = EACH * len(self._index)
         arrays: list[Any] = [*event]
-        for place, (own, before) in enumerate(zip(arrays, self.shown, strict=True)):
+        for position, (own, before) in enumerate(zip(arrays, self.shown, strict=True)):
             if own is not before:
-                self.table[first + EACH * place : first + EACH * (place + 1)] = row_of(own)
+                self.table[first + EACH * position : first + EACH * (position + 1)] = row_of(own)
         self.shown = event
 
     def remove(self, removed: NDArray[np.uint8]) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.records.index.cells import MAX
 from headgate.records.programs.leaves import Facet
 from headgate.records.programs.programs import ALL, GLOB, starts
 
@@ -25,15 +24,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-_SIDES = (
-    Facet.STRING,
-    Facet.STRING_BOOL,
-    Facet.STRING_INT,
-    Facet.STRING_FLOAT,
-    Facet.STRING_DATE,
-    Facet.STRING_TIMESTAMP,
-    Facet.TEXT,
-)
+MAX = np.int64(2**63 - 1)
 APART = 64
 """Added to a side: the line of leaves whose facets cannot be cut together."""
 LONG = 32
@@ -50,7 +41,7 @@ TOGETHER = {
 }
 _LONG_FACET = int(Facet.LONG_DECIMAL)
 _IS_SIDE = np.zeros(len(Facet), np.uint8)
-_IS_SIDE[[int(side) for side in _SIDES]] = 1
+_IS_SIDE[[int(side) for side in TOGETHER]] = 1
 _HOME = np.zeros(len(Facet), np.uint8)
 """The side that a facet belongs to when its leaf has none: whole numbers to texts cast to them."""
 for _facet, _side in (
@@ -120,34 +111,34 @@ def _split(
     sides = np.empty(16, np.uint8)
     for leaf in range(len(leaf_kind)):
         first, last = range_start[leaf], range_start[leaf + 1]
-        found, extra = 0, 0
+        side_count, extra = 0, 0
         for r in range(first, last):
             facet = range_facet[r]
             if facet == _LONG_FACET:
                 extra = LONG
-            if is_side[facet] and (found == 0 or sides[found - 1] != facet):
-                sides[found] = facet
-                found += 1
-        if found == 0:
+            if is_side[facet] and (side_count == 0 or sides[side_count - 1] != facet):
+                sides[side_count] = facet
+                side_count += 1
+        if side_count == 0:
             sides[0] = 0
             for r in range(first, last):
                 if home[range_facet[r]]:
                     sides[0] = home[range_facet[r]]
                     break
-            found = 1
-        for k in range(found):
+            side_count = 1
+        for k in range(side_count):
             part_side[parts + k] = sides[k] + extra
         for r in range(first, last):
             facet = range_facet[r]
             at = 0
-            for k in range(found):
+            for k in range(side_count):
                 if sides[k] == facet or (member[sides[k], facet] and not member[sides[at], facet]):
                     at = k
                     if sides[k] == facet:
                         break
             range_part[r] = parts + at
-        part_count[leaf] = found
-        parts += found
+        part_count[leaf] = side_count
+        parts += side_count
     return parts
 
 
@@ -165,8 +156,8 @@ def _line_names(
             base[~free & (kind < GLOB)] + part_side[~free & (kind < GLOB)], return_counts=True
         )
         best: dict[int, int] = {}
-        for place in np.argsort(counts, kind="stable").tolist():
-            best[int(named[place]) // (2 * APART)] = int(named[place])
+        for position in np.argsort(counts, kind="stable").tolist():
+            best[int(named[position]) // (2 * APART)] = int(named[position])
         wanted = base[free] // (2 * APART)
         distinct, inverse = np.unique(wanted, return_inverse=True)
         fallback = np.array(

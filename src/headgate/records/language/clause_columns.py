@@ -15,7 +15,7 @@ from headgate.contents.protocol import ClauseColumns
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.records.language.splitting import clause_of, plain_clauses
-from headgate.records.programs.clauses import model
+from headgate.records.programs.clauses import model_of
 from headgate.records.programs.families import find_families, read_numbers
 from headgate.records.programs.programs import starts
 
@@ -39,15 +39,15 @@ def split_columns(texts: TextPool) -> list[ClauseColumns]:
     ((('a',), ('b',)), ['a > 0', "b = 'x'", 'a > 1', "b = 'x'"])
     """
     families, _ = find_families(texts)
-    found = (_split(texts, family) for family in families)
-    return [each for each in found if each is not None]
+    split = (_split(texts, family) for family in families)
+    return [each for each in split if each is not None]
 
 
 def _split(texts: TextPool, family: Family) -> ClauseColumns | None:
     pieces = plain_clauses(texts.text(int(family.rows[0])))
     if pieces is None:
         return None
-    models = [model(piece) for piece in pieces]
+    models = [model_of(piece) for piece in pieces]
     printed = [clause_of(each) for each in models if each is not None]
     if len(printed) < len(pieces):
         return None

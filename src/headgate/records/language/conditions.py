@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.core.text.words import one_word
+from headgate.core.text.alphabets import one_word
 from headgate.errors import FilterError
 from headgate.records.expressions import types
 from headgate.records.expressions.expression import Expression, Form
@@ -18,39 +18,16 @@ from headgate.records.expressions.model import Call, Cast, Lambda, Name, Value, 
 from headgate.records.expressions.parse import check_size
 from headgate.records.expressions.printing import print_node
 from headgate.records.expressions.texts import separator_of
-from headgate.records.language import patterns
+from headgate.records.language import model, patterns
 from headgate.records.language.literals import LiteralError, fits_one_decimal, moment_of, negated
-from headgate.records.language.model import (
-    NULL,
-    And,
-    ArrayContains,
-    ArraysOverlap,
-    Attribute,
-    Between,
-    Comparison,
-    Constant,
-    ForAll,
-    HasWord,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    LiteralType,
-    Not,
-    Op,
-    Or,
-    Truth,
-    common_type,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headgate.records.expressions.model import Node
-    from headgate.records.language.model import Expression as Filter
 
-_OPS = {op.value: op for op in Op}
-_MIRROR = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+_OPS = {op.value: op for op in model.Op}
+_MIRROR = {_OPS[sign]: _OPS[other] for sign, other in (("<", ">"), ("<=", ">="), (">", "<"), (">=", "<="))}
 _AROUND = {"contains": "%{}%", "startswith": "{}%", "endswith": "%{}"}
 
 
@@ -61,31 +38,31 @@ class Conditions:
         self._text = text
         self._place = place
 
-    def filter(self, node: Node) -> Filter:
+    def filter(self, node: Node) -> model.Expression:
         """Translate a condition."""
         if isinstance(node, Call):
             asked = self._ASKED.get(node.name)
-            found = None if asked is None else asked(self, node.name, *node.arguments)
-            return self._truth(node) if found is None else found
+            translated = None if asked is None else asked(self, node.name, *node.arguments)
+            return self._truth(node) if translated is None else translated
         if isinstance(node, Name):
-            return Truth(self.operand(node))
+            return model.Truth(self.operand(node))
         if isinstance(node, Value):
             kind, value = node.literal.type, node.literal.value
-            if kind is not LiteralType.BOOL and kind is not LiteralType.NULL:
+            if kind is not model.LiteralType.BOOL and kind is not model.LiteralType.NULL:
                 self.refuse("a Boolean expression is expected here, not a literal", node)
-            return Constant(None if value is None else bool(value))
+            return model.Constant(None if value is None else bool(value))
         return self._truth(node)
 
-    def _and(self, _name: str, *parts: Node) -> Filter:
-        return And(tuple(map(self.filter, parts)))
+    def _and(self, _name: str, *parts: Node) -> model.Expression:
+        return model.And(tuple(map(self.filter, parts)))
 
-    def _or(self, _name: str, *parts: Node) -> Filter:
-        return Or(tuple(map(self.filter, parts)))
+    def _or(self, _name: str, *parts: Node) -> model.Expression:
+        return model.Or(tuple(map(self.filter, parts)))
 
-    def _not(self, _name: str, part: Node) -> Filter:
-        return Not(self.filter(part))
+    def _not(self, _name: str, part: Node) -> model.Expression:
+        return model.Not(self.filter(part))
 
-    def _comparison(self, name: str, left: Node, right: Node) -> Filter | None:
+    def _comparison(self, name: str, left: Node, right: Node) -> model.Expression | None:
         op = _OPS[name]
         low, high = literal_of(left), literal_of(right)
         if low is not None:
@@ -96,9 +73,9 @@ class Conditions:
             return None
         if op in _MIRROR:
             self._check_order(high, right)
-        return Comparison(op, self.operand(left), high)
+        return model.Comparison(op, self.operand(left), high)
 
-    def _check_order(self, literal: Literal, node: Node) -> None:
+    def _check_order(self, literal: model.Literal, node: Node) -> None:
         """Refuse a number beyond 64 bits to the right of <, <=, >, >= or in BETWEEN.
 
         Spark folds `bigint < 99999999999999999999` to TRUE, also for NULL; whether it would depends on a
@@ -107,47 +84,53 @@ class Conditions:
         if isinstance(literal.value, Decimal) and not INT64_MIN <= literal.value <= INT64_MAX:
             self.refuse("this number lies beyond 64 bits; write it as a double, such as 1e20", node)
 
-    def _apart(self, node: Node, *literals: Literal) -> bool:
+    def _apart(self, node: Node, *literals: model.Literal) -> bool:
         """Tell whether values and literals meet as those of attributes do; a DATE meets a text as a DATE."""
         return isinstance(node, Name) or not (
-            any(literal.type is LiteralType.STRING for literal in literals) and self._may_be_date(node)
+            any(literal.type is model.LiteralType.STRING for literal in literals) and self._may_be_date(node)
         )
 
-    def _null(self, _name: str, part: Node) -> Filter:
-        return IsNull(self.operand(part))
+    def _null(self, _name: str, part: Node) -> model.Expression:
+        return model.IsNull(self.operand(part))
 
-    def _not_null(self, _name: str, part: Node) -> Filter:
-        return Not(IsNull(self.operand(part)))
+    def _not_null(self, _name: str, part: Node) -> model.Expression:
+        return model.Not(model.IsNull(self.operand(part)))
 
-    def _between(self, _name: str, part: Node, low: Node, high: Node) -> Filter | None:
+    def _between(self, _name: str, part: Node, low: Node, high: Node) -> model.Expression | None:
         first, last = literal_of(low), literal_of(high)
         if first is None or last is None or not self._apart(part, first, last):
             return None
         self._check_order(first, low)
         self._check_order(last, high)
-        return Between(self.operand(part), first, last)
+        return model.Between(self.operand(part), first, last)
 
-    def _in(self, _name: str, part: Node, *items: Node) -> Filter | None:
+    def _in(self, _name: str, part: Node, *items: Node) -> model.Expression | None:
         literals = self._literals(items)
         return (
-            None if literals is None or not self._apart(part, *literals) else In(self.operand(part), literals)
+            None
+            if literals is None or not self._apart(part, *literals)
+            else model.In(self.operand(part), literals)
         )
 
-    def _literals(self, nodes: Sequence[Node]) -> tuple[Literal, ...] | None:
-        literals = tuple([found for node in nodes if (found := literal_of(node)) is not None])
-        if len(literals) < len(nodes) or common_type(literals) is None or not fits_one_decimal(literals):
+    def _literals(self, nodes: Sequence[Node]) -> tuple[model.Literal, ...] | None:
+        literals = tuple([literal for node in nodes if (literal := literal_of(node)) is not None])
+        if (
+            len(literals) < len(nodes)
+            or model.common_type(literals) is None
+            or not fits_one_decimal(literals)
+        ):
             return None
         return literals
 
-    def _like(self, name: str, part: Node, pattern: Node, escape: Node | None = None) -> Filter:
+    def _like(self, name: str, part: Node, pattern: Node, escape: Node | None = None) -> model.Expression:
         return self._pattern(name, part, _string(pattern), "\\" if escape is None else _string(escape))
 
-    def _around(self, name: str, part: Node, wanted: Node) -> Filter | None:
-        if not isinstance(wanted, Value) or wanted.literal.type is not LiteralType.STRING:
+    def _around(self, name: str, part: Node, wanted: Node) -> model.Expression | None:
+        if not isinstance(wanted, Value) or wanted.literal.type is not model.LiteralType.STRING:
             return None
         return self._pattern("like", part, _AROUND[name].format(patterns.escaped(_string(wanted))), "\\")
 
-    def _pattern(self, name: str, part: Node, pattern: str, escape: str) -> Filter:
+    def _pattern(self, name: str, part: Node, pattern: str, escape: str) -> model.Expression:
         self._check_attribute(part)
         if not isinstance(part, Name) and self._type(part) != types.STRING:
             # LIKE sees some values only; written as texts, it sees all.
@@ -159,41 +142,41 @@ class Conditions:
                 attribute = attribute.lowered
             else:
                 attribute = self.operand(Call("lower", (part,)))
-        return Like(attribute, pattern, escape)
+        return model.Like(attribute, pattern, escape)
 
-    def _rlike(self, _name: str, part: Node, pattern: Node) -> Filter | None:
+    def _rlike(self, _name: str, part: Node, pattern: Node) -> model.Expression | None:
         """Translate one whole word, or a text that is no more than that; None if it is another expression."""
         if not isinstance(part, Name):
             return None
         word = one_word(_string(pattern))
         if word is not None:
-            return HasWord(self.operand(part), word)
+            return model.HasWord(self.operand(part), word)
         plain = separator_of(_string(pattern))
-        return None if plain is None else Like(self.operand(part), f"%{patterns.escaped(plain)}%")
+        return None if plain is None else model.Like(self.operand(part), f"%{patterns.escaped(plain)}%")
 
-    def _array_contains(self, _name: str, part: Node, item: Node) -> Filter | None:
+    def _array_contains(self, _name: str, part: Node, item: Node) -> model.Expression | None:
         literal = literal_of(item)
         self._check_attribute(part)
-        if not isinstance(part, Name) or literal is None or literal == NULL:
+        if not isinstance(part, Name) or literal is None or literal == model.NULL:
             return None
-        return ArrayContains(self.operand(part), literal)
+        return model.ArrayContains(self.operand(part), literal)
 
-    def _arrays_overlap(self, _name: str, part: Node, items: Node) -> Filter | None:
+    def _arrays_overlap(self, _name: str, part: Node, items: Node) -> model.Expression | None:
         if isinstance(part, Call):
             part, items = items, part
         if not (isinstance(part, Name) and isinstance(items, Call) and items.name == "array"):
             return None
         literals = self._literals(items.arguments)
-        return None if literals is None else ArraysOverlap(self.operand(part), literals)
+        return None if literals is None else model.ArraysOverlap(self.operand(part), literals)
 
-    def _forall(self, _name: str, part: Node, test: Node) -> Filter | None:
+    def _forall(self, _name: str, part: Node, test: Node) -> model.Expression | None:
         self._check_attribute(part)
         if not isinstance(part, Name) or not isinstance(test, Lambda):
             return None
         variable = Variable(test.variable)
         body = test.body.arguments if isinstance(test.body, Call) and test.body.name == "or" else (test.body,)
         rest = [each for each in body if each != Call("is null", (variable,))]
-        literals: tuple[Literal, ...] | None = ()
+        literals: tuple[model.Literal, ...] | None = ()
         match rest:
             case [Call("in", (first, *items))] if first == variable:
                 literals = self._literals(items)
@@ -207,25 +190,27 @@ class Conditions:
                 return None
         if literals is None:
             return None
-        return ForAll(self.operand(part), literals, nulls=len(rest) < len(body))
+        return model.ForAll(self.operand(part), literals, nulls=len(rest) < len(body))
 
-    def _truth(self, node: Node) -> Filter:
+    def _truth(self, node: Node) -> model.Expression:
         kind = self._type(node)
         if kind not in {types.BOOL, types.VOID}:
             self.refuse(f"a condition is expected, and {print_node(node)[:60]} is of type {kind}", node)
-        return Truth(self.operand(node))
+        return model.Truth(self.operand(node))
 
-    def operand(self, node: Node) -> Attribute:
+    def operand(self, node: Node) -> model.Attribute:
         """Return the attribute, or the computed one, that a node is."""
         if isinstance(node, Name):
-            return Attribute(node.path, node.spelled)
+            return model.Attribute(node.path, node.spelled)
         if isinstance(node, Call) and node.name == "lower" and isinstance(node.arguments[0], Name):
             return self.operand(node.arguments[0]).lowered
         self._check_attribute(node)
-        found = Expression.of(node, self._text)
+        computed = Expression.of(node, self._text)
         if not names(node):
-            self.refuse(f"{found.text[:60]} names no attribute, so no event matters; write its value", node)
-        return Attribute.computed(found)
+            self.refuse(
+                f"{computed.text[:60]} names no attribute, so no event matters; write its value", node
+            )
+        return model.Attribute.computed(computed)
 
     def _check_attribute(self, node: Node) -> None:
         if isinstance(node, Value):
@@ -247,7 +232,7 @@ class Conditions:
             case Call("case" | "if" | "coalesce" | "nullif" | "nvl2" | "greatest" | "least", parts):
                 check_size(node, self._text)
                 return any(self._may_be_date(part) for part in parts) or any(
-                    isinstance(part, Value) and part.literal.type is LiteralType.DATE for part in parts
+                    isinstance(part, Value) and part.literal.type is model.LiteralType.DATE for part in parts
                 )
         return self._type(node) == types.DATE
 
@@ -255,7 +240,7 @@ class Conditions:
         """Refuse the text for a part of it."""
         raise FilterError(reason, self._text, self._place(node))
 
-    _ASKED: ClassVar[dict[str, Callable[..., Filter | None]]] = {
+    _ASKED: ClassVar[dict[str, Callable[..., model.Expression | None]]] = {
         "and": _and,
         "or": _or,
         "not": _not,
@@ -275,7 +260,7 @@ class Conditions:
     """What becomes a predicate of the model, where it asks something of one value that literals say."""
 
 
-def literal_of(node: Node) -> Literal | None:
+def literal_of(node: Node) -> model.Literal | None:
     """Return the literal that a node is, signs before it and DATE('…') included; None if it is none."""
     if isinstance(node, Value):
         return node.literal
@@ -283,9 +268,9 @@ def literal_of(node: Node) -> Literal | None:
         case Call("negative", (part,)):
             literal = literal_of(part)
             return None if literal is None else negated(literal)
-        case Cast(Value(Literal(LiteralType.STRING, str(content))), to) if to in types.MOMENTS:
+        case Cast(Value(model.Literal(model.LiteralType.STRING, str(content))), to) if to in types.MOMENTS:
             try:
-                return moment_of(content, LiteralType(to.name))
+                return moment_of(content, model.LiteralType(to.name))
             except LiteralError:
                 return None
     return None

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headgate.core.subscription import FOREIGN, LABELS, SQL, check_dialect
-from headgate.errors import FilterError, SubscriptionError
+from headgate.errors import FilterError
 from headgate.records.names import USUAL
 
 if TYPE_CHECKING:
@@ -21,17 +21,11 @@ def to_sql(text: str, dialect: str, settings: NameSettings = USUAL) -> str:
     >>> to_sql("type LIKE 'com.example.%'", "cesql")
     "type LIKE 'com.example.%'"
     """
-    check_dialect(dialect)
+    check_dialect(dialect, (SQL, LABELS, *FOREIGN), "records")
     if dialect in FOREIGN:
         from headgate.records.importers.registry import convert
 
         return convert(text, dialect, settings)
-    if dialect not in (SQL, LABELS):
-        *most, last = map(repr, (SQL, LABELS, *FOREIGN))
-        raise SubscriptionError(
-            f"dialect {dialect!r} is not for records: their filters are {', '.join(most)} or {last}",
-            names_it=False,
-        )
     if dialect == SQL and _SPARQL.match(text):
         raise FilterError("this is SPARQL: give it the dialect 'sparql'", text, 0)
     if dialect == SQL:

@@ -7,31 +7,17 @@ from typing import TYPE_CHECKING
 from headgate.errors import FilterError
 from headgate.records.expressions.model import Name
 from headgate.records.expressions.parse import Parser
+from headgate.records.language import model
 from headgate.records.language.conditions import literal_of
 from headgate.records.language.lexing import END
-from headgate.records.language.limits import MAX_CHARACTERS
+from headgate.records.language.limits import checked
 from headgate.records.language.literals import fits_one_decimal
-from headgate.records.language.model import (
-    NUMBERS,
-    And,
-    ArrayContains,
-    ArraysOverlap,
-    Attribute,
-    Constant,
-    Expression,
-    ForAll,
-    IsNull,
-    Literal,
-    LiteralType,
-    Or,
-    common_type,
-)
 from headgate.records.language.printing import print_filter, print_literal
 
 if TYPE_CHECKING:
     from headgate.records.expressions.model import Node
 
-_LABELS = {LiteralType.STRING, *NUMBERS}
+_LABELS = {model.LiteralType.STRING, *model.NUMBERS}
 _NAMES = {"subset", "superset", "intersects"}
 _CALLS = "subset(attribute, 'label', …), superset(attribute, 'label', …) or intersects(attribute, 'label', …)"
 _ONE_CALL = f"the dialect labels takes one call: {_CALLS}"
@@ -64,21 +50,18 @@ superset(attribute, 'label', …) or intersects(attribute, 'label', …), at cha
         parser.refuse(_ONE_CALL, 0)
     if not isinstance(first, Name):
         raise FilterError("an attribute is expected here", text, parser.place(first))
-    attribute = Attribute(first.path, first.spelled)
+    attribute = model.Attribute(first.path, first.spelled)
     labels = [_label(parser, node) for node in listed]
     kinds = dict.fromkeys(label.type.value for label in labels)
-    if common_type(tuple(labels)) is None:
+    if model.common_type(tuple(labels)) is None:
         parser.refuse(f"the list mixes {' and '.join(kinds)}; write all of them in one type", 0)
     if not fits_one_decimal(labels):
         parser.refuse("no decimal of 38 digits holds all numbers of the list; write doubles", 0)
     sql = print_filter(_expression(name, attribute, tuple(dict.fromkeys(labels))))
-    if len(sql) > MAX_CHARACTERS:
-        reason = f"as SQL the filter has {len(sql):,} characters and at most {MAX_CHARACTERS:,} are taken"
-        raise FilterError(f"{reason}; write fewer labels", text, None)
-    return sql
+    return checked(sql, text, "; write fewer labels")
 
 
-def _label(parser: Parser, node: Node) -> Literal:
+def _label(parser: Parser, node: Node) -> model.Literal:
     label = literal_of(node)
     if label is None:
         what = ", not an attribute" if isinstance(node, Name) else ""
@@ -89,11 +72,11 @@ def _label(parser: Parser, node: Node) -> Literal:
     return label
 
 
-def _expression(name: str, attribute: Attribute, labels: tuple[Literal, ...]) -> Expression:
+def _expression(name: str, attribute: model.Attribute, labels: tuple[model.Literal, ...]) -> model.Expression:
     match name:
         case "subset":
-            held = tuple(ArrayContains(attribute, label) for label in labels)
-            return And(held) if len(held) > 1 else held[0] if held else Constant(value=True)
+            held = tuple(model.ArrayContains(attribute, label) for label in labels)
+            return model.And(held) if len(held) > 1 else held[0] if held else model.Constant(value=True)
         case "superset":
-            return Or((IsNull(attribute), ForAll(attribute, labels, nulls=True)))
-    return ArraysOverlap(attribute, labels) if labels else Constant(value=False)
+            return model.Or((model.IsNull(attribute), model.ForAll(attribute, labels, nulls=True)))
+    return model.ArraysOverlap(attribute, labels) if labels else model.Constant(value=False)

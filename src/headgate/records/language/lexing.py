@@ -88,7 +88,7 @@ def starts(text: str) -> list[int]:
     """Say where the tokens of a text begin."""
     if "--" in text or "/*" in text:
         text = _without_comments(text)
-    return [found.start(1) for found in _TOKEN.finditer(text)]
+    return [match_.start(1) for match_ in _TOKEN.finditer(text)]
 
 
 def is_word(key: str) -> bool:
@@ -111,20 +111,20 @@ def _key(text: str) -> str:
 def _without_comments(text: str) -> str:
     """Put blanks in the place of comments."""
     parts = []
-    done = place = 0
-    while found := _COMMENT.search(text, place):
-        start, place = found.span()
-        if found[0][:2] not in {"--", "/*"}:
+    done = at = 0
+    while match_ := _COMMENT.search(text, at):
+        start, at = match_.span()
+        if match_[0][:2] not in {"--", "/*"}:
             continue
-        if found[0] == "/*+":
+        if match_[0] == "/*+":
             raise FilterError("a hint is not part of the filter language: write /* … */", text, start)
-        if found[0] == "/*":
-            place = _after_comment(text, start)
-        elif text[place - 1] == "\\" and text[place : place + 1] == "\n":
+        if match_[0] == "/*":
+            at = _after_comment(text, start)
+        elif text[at - 1] == "\\" and text[at : at + 1] == "\n":
             reason = "a comment ends with a backslash, and Spark would go on with it in the next line"
-            raise FilterError(reason, text, place - 1)
-        parts += [text[done:start], " " * (place - start)]
-        done = place
+            raise FilterError(reason, text, at - 1)
+        parts += [text[done:start], " " * (at - start)]
+        done = at
     return "".join((*parts, text[done:]))
 
 

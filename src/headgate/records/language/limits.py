@@ -18,12 +18,25 @@ MAX_NAME_PARTS = 32
 """Names between dots."""
 
 
-def check_text(text: str) -> None:
-    """Refuse a text for its size or its encoding, before anything reads it."""
+def check_length(text: str) -> None:
+    """Refuse a text for its size."""
     if len(text) > MAX_CHARACTERS:
         raise FilterError(
             f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", text, None
         )
+
+
+def checked(sql: str, written: str, instead: str = ": write it as several filters") -> str:
+    """Refuse a filter of another dialect that has become too long."""
+    if len(sql) > MAX_CHARACTERS:
+        reason = f"as SQL the filter has {len(sql):,} characters and at most {MAX_CHARACTERS:,} are taken"
+        raise FilterError(f"{reason}{instead}", written, None)
+    return sql
+
+
+def check_text(text: str) -> None:
+    """Refuse a text for its size or its encoding, before anything reads it."""
+    check_length(text)
     if not text.strip():
         raise FilterError("the filter is empty: write TRUE to match every event", text, None)
     try:

@@ -47,11 +47,11 @@ def number_of(written: str, *, negative: bool = False) -> Literal:
     """
     if len(written) <= 18 and written.isdigit():
         return Literal(LiteralType.INT, -int(written) if negative else int(written))
-    found = _NUMBER.fullmatch(written)
-    if not found:
+    match_ = _NUMBER.fullmatch(written)
+    if not match_:
         raise LiteralError(f"{written} is not a number")
-    digits, suffix = found[1], (found[6] or "").upper()
-    _check_exponent(found)
+    digits, suffix = match_[1], (match_[6] or "").upper()
+    _check_exponent(match_)
     whole = _whole(digits, negative) if digits.isdigit() else None
     if suffix in _WHOLE_SUFFIXES:
         if whole is None:
@@ -64,7 +64,7 @@ def number_of(written: str, *, negative: bool = False) -> Literal:
         if Decimal(digits) > _MAX_FLOAT:
             raise LiteralError("the number does not fit into a float")
         return Literal(LiteralType.DOUBLE, float(np.float32(_double(digits, negative))))
-    if suffix == "D" or (not suffix and found[5] is not None):
+    if suffix == "D" or (not suffix and match_[5] is not None):
         return Literal(LiteralType.DOUBLE, _double(digits, negative))
     if not suffix and whole is not None and INT64_MIN <= whole <= INT64_MAX:
         return Literal(LiteralType.INT, whole)
@@ -104,12 +104,12 @@ def _whole(digits: str, negative: bool) -> int | None:
     return -int(digits or "0") if negative else int(digits or "0")
 
 
-def _check_exponent(found: re.Match[str]) -> None:
+def _check_exponent(match_: re.Match[str]) -> None:
     """Refuse exponents that Spark refuses."""
-    if found[5] is None:
+    if match_[5] is None:
         return
-    exponent = int(found[5] or "0") if len(found[5]) <= 10 else _MAX_SCALE + 1
-    fraction = len(found[2] or found[3] or "") if found[4] == "-" else 0
+    exponent = int(match_[5] or "0") if len(match_[5]) <= 10 else _MAX_SCALE + 1
+    fraction = len(match_[2] or match_[3] or "") if match_[4] == "-" else 0
     if exponent + fraction > _MAX_SCALE:
         raise LiteralError(EXPONENT)
 

@@ -165,7 +165,7 @@ class Like:
 
 @dataclass(frozen=True)
 class HasWord:
-    r"""`attribute RLIKE '(?i)\\bword\\b'`, with the word folded as `core/text/words.py` says."""
+    r"""`attribute RLIKE '(?i)\\bword\\b'`, with the word folded as `core/text/alphabets.py` says."""
 
     attribute: Attribute
     word: str
@@ -249,7 +249,7 @@ Expression: TypeAlias = And | Or | Not | Constant | Predicate
 
 def predicates(expression: Expression) -> list[Predicate]:
     """List the predicates from left to right."""
-    found: list[Predicate] = []
+    listed: list[Predicate] = []
     stack = [expression]
     while stack:
         node = stack.pop()
@@ -258,8 +258,8 @@ def predicates(expression: Expression) -> list[Predicate]:
         elif isinstance(node, Not):
             stack.append(node.child)
         elif not isinstance(node, Constant):
-            found.append(node)
-    return found
+            listed.append(node)
+    return listed
 
 
 def common_type(literals: tuple[Literal, ...]) -> LiteralType | None:

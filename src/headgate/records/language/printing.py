@@ -9,26 +9,7 @@ from typing import assert_never
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.records.computed import LOWER
-from headgate.records.language.model import (
-    And,
-    ArrayContains,
-    ArraysOverlap,
-    Attribute,
-    Between,
-    Comparison,
-    Constant,
-    Expression,
-    ForAll,
-    HasWord,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    LiteralType,
-    Not,
-    Or,
-    Truth,
-)
+from headgate.records.language import model
 
 KEYWORDS = frozenset(
     re.findall(
@@ -60,61 +41,60 @@ _ESCAPED = str.maketrans(_ESCAPES)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def print_filter(expression: Expression) -> str:
+def print_filter(expression: model.Expression) -> str:
     """Write a filter so that parsing gives the same tree.
 
-    >>> from headgate.records.language.model import Op
-    >>> age = Attribute.of("age")
-    >>> print_filter(Not(In(age, (Literal(LiteralType.INT, 1), Literal(LiteralType.NULL, None)))))
+    >>> from headgate.records.language.model import NULL, Attribute, In, Literal, LiteralType, Not
+    >>> print_filter(Not(In(Attribute.of("age"), (Literal(LiteralType.INT, 1), NULL))))
     'age NOT IN (1, NULL)'
     """
     match expression:
-        case And(children):
-            return " AND ".join(_operand(child, (And, Or)) for child in children)
-        case Or(children):
-            return " OR ".join(_operand(child, (Or,)) for child in children)
-        case Not(In(attribute, literals)):
+        case model.And(children):
+            return " AND ".join(_operand(child, (model.And, model.Or)) for child in children)
+        case model.Or(children):
+            return " OR ".join(_operand(child, (model.Or,)) for child in children)
+        case model.Not(model.In(attribute, literals)):
             return f"{print_attribute(attribute)} NOT IN ({_list(literals)})"
-        case Not(Between(attribute, low, high)):
+        case model.Not(model.Between(attribute, low, high)):
             return f"{print_attribute(attribute)} NOT BETWEEN {print_literal(low)} AND {print_literal(high)}"
-        case Not(IsNull(attribute)):
+        case model.Not(model.IsNull(attribute)):
             return f"{print_attribute(attribute)} IS NOT NULL"
-        case Not(Like() as like):
+        case model.Not(model.Like() as like):
             return _like(like, "NOT ")
-        case Not(HasWord() as has):
+        case model.Not(model.HasWord() as has):
             return _word(has, "NOT ")
-        case Not(child):
-            return f"NOT {_operand(child, (And, Or, Not))}"
-        case Constant(value):
+        case model.Not(child):
+            return f"NOT {_operand(child, (model.And, model.Or, model.Not))}"
+        case model.Constant(value):
             return "NULL" if value is None else str(value).upper()
-        case Comparison(op, attribute, literal):
+        case model.Comparison(op, attribute, literal):
             return f"{print_attribute(attribute)} {op.value} {print_literal(literal)}"
-        case Between(attribute, low, high):
+        case model.Between(attribute, low, high):
             return f"{print_attribute(attribute)} BETWEEN {print_literal(low)} AND {print_literal(high)}"
-        case In(attribute, literals):
+        case model.In(attribute, literals):
             return f"{print_attribute(attribute)} IN ({_list(literals)})"
-        case Like():
+        case model.Like():
             return _like(expression, "")
-        case HasWord():
+        case model.HasWord():
             return _word(expression, "")
-        case IsNull(attribute):
+        case model.IsNull(attribute):
             return f"{print_attribute(attribute)} IS NULL"
-        case Truth(attribute):
+        case model.Truth(attribute):
             return print_attribute(attribute)
-        case ArrayContains(attribute, literal):
+        case model.ArrayContains(attribute, literal):
             return f"array_contains({print_attribute(attribute)}, {print_literal(literal)})"
-        case ArraysOverlap(attribute, literals):
+        case model.ArraysOverlap(attribute, literals):
             return f"arrays_overlap({print_attribute(attribute)}, array({_list(literals)}))"
-        case ForAll(attribute, literals, nulls):
+        case model.ForAll(attribute, literals, nulls):
             tests = (["x IS NULL"] if nulls else []) + ([f"x IN ({_list(literals)})"] if literals else [])
             return f"forall({print_attribute(attribute)}, x -> {' OR '.join(tests)})"
     assert_never(expression)
 
 
-def print_attribute(attribute: Attribute) -> str:
+def print_attribute(attribute: model.Attribute) -> str:
     """Write a dotted name, quoted where it must be.
 
-    >>> print_attribute(Attribute.of("user", "first name"))
+    >>> print_attribute(model.Attribute.of("user", "first name"))
     'user.`first name`'
     """
     if attribute.expression is not None:
@@ -123,40 +103,40 @@ def print_attribute(attribute: Attribute) -> str:
     return f"{attribute.function.lower()}({name})" if attribute.function else name
 
 
-def print_literal(literal: Literal) -> str:
+def print_literal(literal: model.Literal) -> str:
     """Write a literal of the same type and value.
 
-    >>> print_literal(Literal(LiteralType.TIMESTAMP, 1_500_000))
+    >>> print_literal(model.Literal(model.LiteralType.TIMESTAMP, 1_500_000))
     "TIMESTAMP '1970-01-01 00:00:01.500000Z'"
     """
     value = literal.value
     match literal.type:
-        case LiteralType.NULL:
+        case model.LiteralType.NULL:
             return "NULL"
-        case LiteralType.BOOL:
+        case model.LiteralType.BOOL:
             return "TRUE" if value else "FALSE"
-        case LiteralType.DECIMAL:
+        case model.LiteralType.DECIMAL:
             text = f"{value:f}"
             # A whole number within 64 bits would be read as INT.
             whole = "." not in text and INT64_MIN <= int(text) <= INT64_MAX
             return f"{text}BD" if whole else text
-        case LiteralType.DOUBLE:
+        case model.LiteralType.DOUBLE:
             text = repr(float(value)) if isinstance(value, float) else str(value)
             return text if "e" in text else f"{text}e0"
-        case LiteralType.INT:
+        case model.LiteralType.INT:
             return str(value)
-        case LiteralType.STRING:
+        case model.LiteralType.STRING:
             return _quote(str(value))
-        case LiteralType.DATE | LiteralType.TIMESTAMP:
+        case model.LiteralType.DATE | model.LiteralType.TIMESTAMP:
             assert isinstance(value, int)
             moment = _EPOCH + dt.timedelta(microseconds=value)
-            if literal.type is LiteralType.DATE:
+            if literal.type is model.LiteralType.DATE:
                 return f"DATE '{moment.year:04}-{moment:%m-%d}'"
             return f"TIMESTAMP '{moment.year:04}-{moment:%m-%d %H:%M:%S.%f}Z'"
     assert_never(literal.type)
 
 
-def _operand(child: Expression, weaker: tuple[type, ...]) -> str:
+def _operand(child: model.Expression, weaker: tuple[type, ...]) -> str:
     text = print_filter(child)
     return f"({text})" if isinstance(child, weaker) else text
 
@@ -168,18 +148,18 @@ def name_text(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _list(literals: tuple[Literal, ...]) -> str:
+def _list(literals: tuple[model.Literal, ...]) -> str:
     return ", ".join(print_literal(literal) for literal in literals)
 
 
-def _like(like: Like, sign: str) -> str:
+def _like(like: model.Like, sign: str) -> str:
     """Write LIKE, or ILIKE where that says the same."""
     folded = like.attribute.function == LOWER and like.pattern == like.pattern.lower()
     name = print_attribute(replace(like.attribute, function="") if folded else like.attribute)
     return f"{name} {sign}{'ILIKE' if folded else 'LIKE'} {_pattern(like.pattern, like.escape)}"
 
 
-def _word(has: HasWord, sign: str) -> str:
+def _word(has: model.HasWord, sign: str) -> str:
     # A word has no character that needs an escape.
     return f"{print_attribute(has.attribute)} {sign}RLIKE '(?i)\\\\b{has.word}\\\\b'"
 

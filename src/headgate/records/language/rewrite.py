@@ -8,6 +8,7 @@ and everything after it is two-valued.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING
 
 from headgate.records.language.model import (
@@ -27,80 +28,49 @@ from headgate.records.language.model import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Pass = Callable[[Expression], Expression]
+
+
 _FALSE = Constant(value=False)
 _TRUE = Constant(value=True)
 
 
-def expand_between(expression: Expression) -> Expression:
+def _everywhere(change: Pass) -> Pass:
+    """Make a pass of what is done to each node, the children first."""
+
+    @wraps(change)
+    def run(expression: Expression) -> Expression:
+        if isinstance(expression, And | Or):
+            expression = type(expression)(tuple(map(run, expression.children)))
+        elif isinstance(expression, Not):
+            expression = Not(run(expression.child))
+        return change(expression)
+
+    return run
+
+
+@_everywhere
+def expand_between(node: Expression) -> Expression:
     """Turn `a BETWEEN x AND y` into `a >= x AND a <= y`, as Spark does."""
-    return _bottom_up(expression, _expand_between)
-
-
-def resolve_nulls(expression: Expression) -> Expression:
-    """Turn comparisons with NULL into NULL, and `a <=> NULL` into `a IS NULL`."""
-    return _bottom_up(expression, _resolve_nulls)
-
-
-def push_not(expression: Expression) -> Expression:
-    """Move NOT down to the predicates, by De Morgan's laws, which hold for NULL too."""
-    return _push_not(expression, negated=False)
-
-
-def drop_unknown(expression: Expression) -> Expression:
-    """Turn NULL into FALSE and fold constants; only for expressions that `push_not` has been over."""
-    return _bottom_up(expression, _drop_unknown)
-
-
-def flatten(expression: Expression) -> Expression:
-    """Merge AND in AND and OR in OR, and drop repeated children."""
-    return _bottom_up(expression, _flatten)
-
-
-PASSES: tuple[Callable[[Expression], Expression], ...] = (
-    expand_between,
-    resolve_nulls,
-    push_not,
-    drop_unknown,
-    flatten,
-)
-
-
-def normalise(expression: Expression) -> Expression:
-    """Apply all passes: the result is TRUE for the same events.
-
-    >>> from headgate.records.language.parse import parse_filter
-    >>> from headgate.records.language.printing import print_filter
-    >>> print_filter(normalise(parse_filter("NOT (a BETWEEN 1 AND NULL OR b IN (1))")))
-    'NOT a >= 1 AND b NOT IN (1)'
-    """
-    for rewrite in PASSES:
-        expression = rewrite(expression)
-    return expression
-
-
-def _bottom_up(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    if isinstance(expression, And):
-        expression = And(tuple(_bottom_up(child, change) for child in expression.children))
-    elif isinstance(expression, Or):
-        expression = Or(tuple(_bottom_up(child, change) for child in expression.children))
-    elif isinstance(expression, Not):
-        expression = Not(_bottom_up(expression.child, change))
-    return change(expression)
-
-
-def _expand_between(node: Expression) -> Expression:
     if not isinstance(node, Between):
         return node
     low = Comparison(Op.GE, node.attribute, node.low)
     return And((low, Comparison(Op.LE, node.attribute, node.high)))
 
 
-def _resolve_nulls(node: Expression) -> Expression:
+@_everywhere
+def resolve_nulls(node: Expression) -> Expression:
+    """Turn comparisons with NULL into NULL, and `a <=> NULL` into `a IS NULL`."""
     if isinstance(node, Comparison) and node.literal == NULL:
         return IsNull(node.attribute) if node.op is Op.NULL_SAFE_EQ else Constant(None)
     if isinstance(node, In) and all(literal == NULL for literal in node.literals):
         return Constant(None)
     return node
+
+
+def push_not(expression: Expression) -> Expression:
+    """Move NOT down to the predicates, by De Morgan's laws, which hold for NULL too."""
+    return _push_not(expression, negated=False)
 
 
 def _push_not(node: Expression, *, negated: bool) -> Expression:
@@ -114,19 +84,21 @@ def _push_not(node: Expression, *, negated: bool) -> Expression:
     return Not(node) if negated else node
 
 
-def _drop_unknown(node: Expression) -> Expression:
+@_everywhere
+def drop_unknown(node: Expression) -> Expression:
+    """Turn NULL into FALSE and fold constants; only for expressions that `push_not` has been over."""
     if isinstance(node, Constant):
         return Constant(node.value is True)
-    if isinstance(node, And):
-        rest = tuple(child for child in node.children if child != _TRUE)
-        return _FALSE if _FALSE in rest else _join(And, rest, _TRUE)
-    if isinstance(node, Or):
-        rest = tuple(child for child in node.children if child != _FALSE)
-        return _TRUE if _TRUE in rest else _join(Or, rest, _FALSE)
-    return node
+    if not isinstance(node, And | Or):
+        return node
+    neutral, final = (_TRUE, _FALSE) if isinstance(node, And) else (_FALSE, _TRUE)
+    rest = tuple(child for child in node.children if child != neutral)
+    return final if final in rest else _join(type(node), rest, neutral)
 
 
-def _flatten(node: Expression) -> Expression:
+@_everywhere
+def flatten(node: Expression) -> Expression:
+    """Merge AND in AND and OR in OR, and drop repeated children."""
     if not isinstance(node, And | Or):
         return node
     kind = type(node)
@@ -140,3 +112,19 @@ def _join(kind: type[And | Or], children: tuple[Expression, ...], empty: Express
     if len(children) > 1:
         return kind(children)
     return children[0] if children else empty
+
+
+PASSES: tuple[Pass, ...] = (expand_between, resolve_nulls, push_not, drop_unknown, flatten)
+
+
+def normalise(expression: Expression) -> Expression:
+    """Apply all passes: the result is TRUE for the same events.
+
+    >>> from headgate.records.language.parse import parse_filter
+    >>> from headgate.records.language.printing import print_filter
+    >>> print_filter(normalise(parse_filter("NOT (a BETWEEN 1 AND NULL OR b IN (1))")))
+    'NOT a >= 1 AND b NOT IN (1)'
+    """
+    for rewrite in PASSES:
+        expression = rewrite(expression)
+    return expression

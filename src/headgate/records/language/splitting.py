@@ -15,7 +15,7 @@ from headgate.records.language.model import And, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.names import USUAL
 from headgate.records.programs.binding import parse_text
-from headgate.records.programs.clauses import MAX_CLAUSES, model
+from headgate.records.programs.clauses import MAX_CLAUSES, model_of
 from headgate.records.programs.shapes import MAX_TEXT, BoundedCache, cut
 
 if TYPE_CHECKING:
@@ -47,16 +47,16 @@ def _plainly(text: str) -> tuple[Clause, ...] | None:
     pieces = plain_clauses(text)
     if pieces is None:
         return None
-    found = []
+    clauses = []
     for piece in pieces:
         clause = _known.get(piece)
         if clause is None:
-            expression = model(piece)
+            expression = model_of(piece)
             if expression is None:
                 return None
             _known[piece] = clause = clause_of(expression)
-        found.append(clause)
-    return tuple(found)
+        clauses.append(clause)
+    return tuple(clauses)
 
 
 def plain_clauses(text: str) -> list[str] | None:
@@ -72,15 +72,15 @@ def plain_clauses(text: str) -> list[str] | None:
 
 def _joined(expression: Expression) -> list[Expression]:
     """List what the topmost ANDs join, from left to right."""
-    found: list[Expression] = []
+    parts: list[Expression] = []
     stack = [expression]
     while stack:
         node = stack.pop()
         if isinstance(node, And):
             stack.extend(reversed(node.children))
         else:
-            found.append(node)
-    return found
+            parts.append(node)
+    return parts
 
 
 def clause_of(expression: Expression) -> Clause:

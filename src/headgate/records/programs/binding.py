@@ -14,7 +14,7 @@ there, each left for the next when it does not apply:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,15 +23,14 @@ from headgate.errors import FilterError
 from headgate.records.language.model import And, Constant, Or
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import clauses
-from headgate.records.programs.clauses import Atom
 from headgate.records.programs.columns import compile_family, read_slots
-from headgate.records.programs.elements import typeof_path
 from headgate.records.programs.families import LEAST, find_families
-from headgate.records.programs.leaf_writer import LeafWriter
-from headgate.records.programs.leaves import Quantifier, SetLeaf
+from headgate.records.programs.leaf_writer import LeafList, LeafWriter
+from headgate.records.programs.leaves import SetLeaf
 from headgate.records.programs.program import compile_program
 from headgate.records.programs.programs import ANY, concatenate, take
-from headgate.records.programs.shapes import ROLES, BoundedCache, find_shape, split_groups
+from headgate.records.programs.shapes import find_shape, split_groups
+from headgate.records.programs.simple_clauses import read
 from headgate.records.programs.simple_groups import read_group
 from headgate.records.programs.tokens import AND, FALSE, OR, TRUE, Program
 
@@ -41,12 +40,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.records.language.model import Expression
-    from headgate.records.programs.leaves import Leaf
     from headgate.records.programs.programs import Programs
     from headgate.records.programs.shapes import Role, Shape, Skeleton
 
 
-T = TypeVar("T")
 _SIGNS = [AND, OR]
 
 
@@ -70,25 +67,23 @@ def compile_filter(text: str) -> Program:
     >>> compile_filter("a > 1 AND (b = 2 OR NOT c)").tokens
     (0, 1, 2, -2, -1)
     """
-    shape = find_shape(text)
-    found = None if shape is None else _program(shape)
-    return compile_program(normalise(_tree(text, shape))) if found is None else found
+    leaves = LeafList()
+    binder = Binder(leaves)
+    binder.add(text)
+    return leaves.program(binder.tokens)
 
 
 def parse_text(text: str) -> Expression:
     """Parse a filter: what `parse_filter` returns, sooner."""
-    return _tree(text, find_shape(text))
+    shape = find_shape(text)
+    model = None if shape is None else _model(shape)
+    return _parse(text) if model is None else model
 
 
 def bindable(text: str) -> bool:
     """Tell whether a text gets by without the parser, once its names have been seen."""
     shape = find_shape(text)
     return shape is not None and _model(shape) is not None
-
-
-def _tree(text: str, shape: Shape | None) -> Expression:
-    found = None if shape is None else _model(shape)
-    return _parse(text) if found is None else found
 
 
 def _parse(text: str) -> Expression:
@@ -101,37 +96,11 @@ def _parse(text: str) -> Expression:
 def _model(shape: Shape) -> Expression | None:
     models: list[Expression] = []
     for clause in shape.clauses:
-        model = clauses.model(clause)
+        model = clauses.model_of(clause)
         if model is None:
             return None
         models.append(model)
     return shape.skeleton.bind(models)
-
-
-def _program(shape: Shape) -> Program | None:
-    skeleton = shape.skeleton
-    leaves: list[Leaf] = []
-    apart: list[int] = []
-    for slot, (clause, role) in enumerate(zip(shape.clauses, skeleton.roles, strict=True)):
-        pieces = clauses.common(clause, negated=role.negated)
-        atom = (
-            clauses.atom(clause, negated=role.negated) if pieces is None else Atom(pieces.leaf(), pieces.sign)
-        )
-        if atom is None:
-            return None
-        leaves.append(atom.leaf)
-        if _stands_apart(atom.sign, role):
-            apart.append(slot)
-    if apart:
-        if len(skeleton.groups) > 1:
-            return None
-        leaves = _apart_last(leaves, apart)
-    if not _unmerged(skeleton, list(map(_merger, leaves)), leaves):
-        return None
-    own: dict[Leaf, int] = {}
-    pushed = [leaves[slot] for slot in skeleton.order]
-    tokens = [own.setdefault(pushed[token], len(own)) if token >= 0 else token for token in skeleton.tokens]
-    return Program(tuple(tokens), tuple(own))
 
 
 def _stands_apart(sign: int, role: Role) -> bool:
@@ -139,21 +108,7 @@ def _stands_apart(sign: int, role: Role) -> bool:
     return sign not in {0, role.sign}
 
 
-def _apart_last(items: list[T], apart: list[int]) -> list[T]:
-    """Move some items behind the others."""
-    return [item for place, item in enumerate(items) if place not in apart] + [
-        items[place] for place in apart
-    ]
-
-
-def _merger(leaf: Leaf) -> object:
-    """Return what leaves that may merge have in common; only sets of values or types of one attribute may."""
-    if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
-        return typeof_path(leaf.path) or leaf.path
-    return leaf
-
-
-def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[object]) -> bool:
+def _unmerged(skeleton: Skeleton, owners: Sequence[object], leaves: Sequence[int]) -> bool:
     """Tell whether every clause stays a leaf of its own.
 
     Sets of values of one attribute may merge if one AND or OR joins them. Of equal groups one is dropped if
@@ -182,17 +137,17 @@ def compile_filters(texts: Iterable[str] | TextPool) -> CompiledTexts:
     left[np.concatenate([np.zeros(0, np.int64), *places])] = False
     binder = Binder()
     refused, own = [], []
-    for place in np.flatnonzero(left).tolist():
+    for number in np.flatnonzero(left).tolist():
         try:
-            binder.add(given.text(place) if isinstance(given, TextPool) else given[place])
-            own.append(place)
+            binder.add(given.text(number) if isinstance(given, TextPool) else given[number])
+            own.append(number)
         except FilterError as error:
-            refused.append(RefusedText(place, error))
-    found = binder.finish()
+            refused.append(RefusedText(number, error))
+    programs = binder.finish()
     if not parts:
-        return CompiledTexts(found, refused)
+        return CompiledTexts(programs, refused)
     where = np.concatenate([np.array(own, np.int64), *places])
-    joined = concatenate([found, *parts]) if own or len(parts) > 1 else parts[0]
+    joined = concatenate([programs, *parts]) if own or len(parts) > 1 else parts[0]
     in_order = bool((where[1:] > where[:-1]).all())
     return CompiledTexts(joined if in_order else take(joined, np.argsort(where)), refused)
 
@@ -204,9 +159,9 @@ def _by_columns(texts: TextPool) -> tuple[list[Programs], list[NDArray[np.int64]
     for family in find_families(texts)[0]:
         shape = find_shape(texts.text(int(family.rows[0])))
         slots = None if shape is None else read_slots(shape, family.mantissa.shape[1])
-        found = None if shape is None or slots is None else compile_family(shape, slots, family)
-        if found is not None:
-            programs, good = found
+        compiled = None if shape is None or slots is None else compile_family(shape, slots, family)
+        if compiled is not None:
+            programs, good = compiled
             parts.append(programs)
             places.append(family.rows[good])
     return parts, places
@@ -222,9 +177,6 @@ def _pool(texts: Sequence[str]) -> TextPool | None:
         return None
 
 
-group_manners: BoundedCache[str, bool] = BoundedCache(clauses.MAX_MANNERS)
-
-
 class _Group(NamedTuple):
     """A condition of several that are joined by AND, as tokens over leaves of a writer.
 
@@ -234,7 +186,7 @@ class _Group(NamedTuple):
 
     tokens: tuple[int, ...]
     nested: bool
-    about: int
+    about: object
 
 
 class _NotBoundError(Exception):
@@ -247,7 +199,7 @@ class _Numbers(dict[str, int]):
     `apart` has those of the clauses that stand apart.
     """
 
-    def __init__(self, leaf_writer: LeafWriter, role: Role) -> None:
+    def __init__(self, leaf_writer: LeafWriter | LeafList, role: Role) -> None:
         super().__init__()
         self.leaf_writer = leaf_writer
         self.role = role
@@ -256,7 +208,7 @@ class _Numbers(dict[str, int]):
     def __missing__(self, clause: str) -> int:
         if clause in self.apart:
             raise _NotBoundError
-        pieces = clauses.common(clause, negated=self.role.negated)
+        pieces = read(clause, negated=self.role.negated)
         if pieces is not None:
             sign, number = pieces.sign, self.leaf_writer.plain(pieces)
         else:
@@ -297,13 +249,13 @@ class Binder:
     ([0, 1, -1, 1], [0, 3, 4], (('a',), ('b',)))
     """
 
-    def __init__(self) -> None:
-        self._ledger = LeafWriter()
-        self._numbers = {role: _Numbers(self._ledger, role) for role in ROLES}
+    def __init__(self, leaves: LeafWriter | LeafList | None = None) -> None:
+        self._ledger = LeafWriter() if leaves is None else leaves
+        self._numbers: dict[Role, _Numbers] = {}
         self.grouped = self.bound = self.joined = self.parsed = 0
         self._groups: dict[str, _Group | None] = {}
         self._lengths: list[int] = []
-        self._tokens: list[int] = []
+        self.tokens: list[int] = []
 
     def add(self, text: str) -> None:
         """Append the program of the next filter; a text that is none raises, and no filter is appended."""
@@ -326,20 +278,21 @@ class Binder:
     def add_program(self, program: Program) -> None:
         """Append a program."""
         numbers = [self._ledger.leaf(leaf) for leaf in program.leaves]
-        self._tokens += [numbers[token] if token >= 0 else token for token in program.tokens]
+        self.tokens += [numbers[token] if token >= 0 else token for token in program.tokens]
         self._lengths.append(len(program.tokens))
 
     def finish(self) -> Programs:
         """Return all that was added."""
-        return self._ledger.finish(self._lengths, self._tokens)
+        assert isinstance(self._ledger, LeafWriter)
+        return self._ledger.finish(self._lengths, self.tokens)
 
     def _group(self, text: str) -> bool:
         """Append a text of conditions in parentheses; tell whether it is one in which nothing merges."""
-        found = split_groups(text)
-        if found is None:
+        conditions = split_groups(text)
+        if conditions is None:
             return False
         groups: list[_Group] = []
-        for written in found:
+        for written in conditions:
             try:
                 group = self._groups[written]
             except KeyError:
@@ -360,7 +313,7 @@ class Binder:
             tokens += group.tokens
             if begun:
                 tokens.append(AND)
-        self._tokens += tokens
+        self.tokens += tokens
         self._lengths.append(len(tokens))
         return True
 
@@ -369,25 +322,24 @@ class Binder:
         simple = read_group(text)
         if simple is None:
             return self._compiled(text)
-        value, element = self._ledger.plain(simple.value), self._ledger.plain(simple.value, ANY)
-        found = _Group((element, value, OR) if simple.last else (value, element, OR), True, 0)
-        if simple.manner not in group_manners:
-            if found != self._compiled(text):
-                return self._compiled(text)
-            group_manners[simple.manner] = True
-        return found
+        if isinstance(simple.value, SetLeaf):
+            assert simple.element is not None
+            value, element = self._ledger.leaf(simple.value), self._ledger.leaf(simple.element)
+        else:
+            value, element = self._ledger.plain(simple.value), self._ledger.plain(simple.value, ANY)
+        return _Group((element, value, OR) if simple.last else (value, element, OR), True, 0)
 
     def _compiled(self, text: str) -> _Group | None:
         try:
             normal = normalise(parse_text(text))
-            found = compile_program(normal)
+            program = compile_program(normal)
         except FilterError:
             return None
         nested = isinstance(normal, Or)
-        if isinstance(normal, And | Constant) or TRUE in found.tokens or FALSE in found.tokens:
+        if isinstance(normal, And | Constant) or TRUE in program.tokens or FALSE in program.tokens:
             return None
-        numbers = [self._ledger.leaf(leaf) for leaf in found.leaves]
-        tokens = tuple(numbers[token] if token >= 0 else token for token in found.tokens)
+        numbers = [self._ledger.leaf(leaf) for leaf in program.leaves]
+        tokens = tuple(numbers[token] if token >= 0 else token for token in program.tokens)
         return _Group(tokens, nested, 0 if nested else self._ledger.mergers[tokens[0]])
 
     def _bind(self, shape: Shape) -> bool:
@@ -399,18 +351,24 @@ class Binder:
         if not _unmerged(skeleton, list(map(self._ledger.mergers.__getitem__, numbers)), numbers):
             return False
         numbers += _SIGNS
-        self._tokens += skeleton.fill(numbers)
+        self.tokens += skeleton.fill(numbers)
         self._lengths.append(len(skeleton.tokens))
         return True
 
     def _numbers_of(self, skeleton: Skeleton, texts: list[str]) -> list[int]:
         role = skeleton.uniform
         if role is None:
-            return [self._numbers[each][clause] for each, clause in zip(skeleton.roles, texts, strict=True)]
-        known = self._numbers[role]
+            return [self._in_role(each)[clause] for each, clause in zip(skeleton.roles, texts, strict=True)]
+        known = self._in_role(role)
         try:
             return list(map(known.__getitem__, texts))
         except _NotBoundError:
             if len(skeleton.groups) > 1:
                 raise
             return known.all_of(texts)
+
+    def _in_role(self, role: Role) -> _Numbers:
+        known = self._numbers.get(role)
+        if known is None:
+            known = self._numbers[role] = _Numbers(self._ledger, role)
+        return known

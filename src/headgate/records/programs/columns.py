@@ -63,12 +63,12 @@ class Slot(NamedTuple):
 
 def read_slots(shape: Shape, count: int) -> list[Slot] | None:
     """Tell what the clauses of a family are, given one text and how many numbers it has; None if unknown."""
-    if any(clauses.model(clause) is None for clause in shape.clauses):
+    if any(clauses.model_of(clause) is None for clause in shape.clauses):
         return None
     _, numbers = read_numbers(TextPool.build(shape.clauses))
     if numbers.start[-1] != count:
         return None
-    found: list[Slot] = []
+    read: list[Slot] = []
     for clause, role, first, last in zip(
         shape.clauses,
         shape.skeleton.roles,
@@ -85,8 +85,8 @@ def read_slots(shape: Shape, count: int) -> list[Slot] | None:
         sign = 0 if slot is None else slot.leaf.sign if slot.leaf else AND if slot.op == BETWEEN else 0
         if slot is None or sign not in {0, role.sign}:
             return None
-        found.append(slot)
-    return found
+        read.append(slot)
+    return read
 
 
 def _constant(clause: str, *, negated: bool) -> Slot | None:
@@ -179,11 +179,11 @@ def compile_family(shape: Shape, slots: Sequence[Slot], family: Family) -> tuple
         if first.leaf is not None:
             leaves.append(_Leaf(writer.leaf(first.leaf.leaf), None, (), first.path))
             continue
-        found = ranges(first, family)
+        shared = ranges(first, family)
         for other in members[1:]:
-            found = found.both(ranges(slots[other], family))
-        good &= found.low[:, 1] <= found.high[:, 1]
-        leaves.append(_Leaf(-1, found, first.facets, first.path))
+            shared = shared.both(ranges(slots[other], family))
+        good &= shared.low[:, 1] <= shared.high[:, 1]
+        leaves.append(_Leaf(-1, shared, first.facets, first.path))
     if not good.all():
         leaves = [
             leaf
@@ -266,13 +266,13 @@ def distinct_rows(rows: Ints) -> tuple[Ints, Ints]:
     """
     number, first = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     slots = np.full(1 << max(4, (2 * len(rows)).bit_length()), -1, np.int64)
-    found = _number_rows(np.ascontiguousarray(rows), slots, number, first)
-    return number, first[:found].copy()
+    count = _number_rows(np.ascontiguousarray(rows), slots, number, first)
+    return number, first[:count].copy()
 
 
 @kernel
 def _number_rows(rows: Ints, slots: Ints, number: Ints, first: Ints) -> int:
-    found, mask = 0, np.uint64(len(slots) - 1)
+    count, mask = 0, np.uint64(len(slots) - 1)
     for r in range(len(rows)):
         code = np.uint64(0)
         for c in range(rows.shape[1]):
@@ -282,10 +282,10 @@ def _number_rows(rows: Ints, slots: Ints, number: Ints, first: Ints) -> int:
         while True:
             known = slots[slot]
             if known < 0:
-                slots[slot] = found
-                first[found] = r
-                number[r] = found
-                found += 1
+                slots[slot] = count
+                first[count] = r
+                number[r] = count
+                count += 1
                 break
             same = True
             for c in range(rows.shape[1]):
@@ -296,4 +296,4 @@ def _number_rows(rows: Ints, slots: Ints, number: Ints, first: Ints) -> int:
                 number[r] = known
                 break
             slot = np.int64(np.uint64(slot + 1) & mask)
-    return found
+    return count

@@ -37,35 +37,35 @@ def cut_clauses(text: str) -> list[str] | None:
     parts: list[str] = []
     # Where the last joint begins, and the clause that is being read: from its first token to its last.
     joined, begin, end = 0, -1, -1
-    inside = cases = betweens = place = 0
+    inside = cases = betweens = at = 0
     # Whether a parenthesis of the joints has ended, so that no clause may follow.
     done = False
-    while place < len(text):
-        token = _TOKEN.match(text, place)
+    while at < len(text):
+        token = _TOKEN.match(text, at)
         if token is None:
             return None
-        start, place = place, token.end()
+        start, at = at, token.end()
         kind = token.lastgroup
         if kind == "blank":
             continue
         word = token[0].lower() if kind == "word" else ""
         if inside:
             inside += (kind == "open") - (kind == "close")
-            end = place
+            end = at
             continue
         if kind == "open":
             if begin >= 0:
-                inside, end = 1, place
+                inside, end = 1, at
             elif done:
                 return None
             continue
         if cases or (begin >= 0 and word == "case"):
             cases += (word == "case") - (word == "end")
-            end = place
+            end = at
             continue
         if word == "and" and betweens and begin >= 0:
             betweens -= 1
-            end = place
+            end = at
             continue
         if kind == "close" or word in {"and", "or"}:
             if begin >= 0:
@@ -87,7 +87,7 @@ def cut_clauses(text: str) -> list[str] | None:
             begin = start
             cases = int(word == "case")
         betweens += word == "between"
-        end = place
+        end = at
     if inside or cases or betweens or (begin < 0 and not done):
         return None
     if begin >= 0:

@@ -81,12 +81,6 @@ def whole_key(value: int) -> int:
     return double_cuts(float(value))[0] + 1
 
 
-def whole_keys(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the keys of whole numbers that are short."""
-    assert not len(values) or max(-int(values.min()), int(values.max())) <= SHORT_LIMIT
-    return 3 * double_numbers(values.astype(np.float64)) + 1
-
-
 def double_numbers(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Number doubles as the keys of decimals do; none of them may be beyond all decimals."""
     keys = float_keys(np.abs(values)) - (_FIRST - 1)

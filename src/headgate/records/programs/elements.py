@@ -22,41 +22,26 @@ from headgate.records.expressions.model import Call, Cast, Lambda, Name, Variabl
 from headgate.records.language.model import And, Attribute, Comparison, In, IsNull, Like, Not, Op, Or
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.intervals import Cut, Intervals, after, before, intersection, union
-from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, element_leaf, line, value_leaf
+from headgate.records.programs.leaves import (
+    FACETS_OF_KIND,
+    Facet,
+    Quantifier,
+    SetLeaf,
+    element_leaf,
+    line,
+    value_leaf,
+)
 from headgate.records.programs.lowering import lower
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headgate.core.values import Path
     from headgate.records.expressions.expression import Expression as Computed
     from headgate.records.expressions.model import Node
     from headgate.records.language.model import Expression
 
-_FACETS: dict[Kind, frozenset[Facet]] = {
-    Kind.BOOL: frozenset({Facet.BOOL, Facet.TEXT}),
-    Kind.INT: frozenset({Facet.INT, Facet.TEXT}),
-    Kind.FLOAT: frozenset({Facet.FLOAT}),
-    Kind.DECIMAL: frozenset({Facet.DECIMAL, Facet.LONG_DECIMAL}),
-    Kind.TIMESTAMP: frozenset({Facet.TIMESTAMP}),
-    Kind.STRING: frozenset(
-        {
-            Facet.STRING,
-            Facet.TEXT,
-            Facet.STRING_BOOL,
-            Facet.STRING_INT,
-            Facet.STRING_FLOAT,
-            Facet.STRING_DATE,
-            Facet.STRING_TIMESTAMP,
-        }
-    ),
-}
-_OWN = {
-    Kind.BOOL: Facet.BOOL,
-    Kind.INT: Facet.INT,
-    Kind.FLOAT: Facet.FLOAT,
-    Kind.DECIMAL: Facet.DECIMAL,
-    Kind.TIMESTAMP: Facet.TIMESTAMP,
-    Kind.STRING: Facet.STRING,
-}
+_SCALARS = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.DECIMAL, Kind.TIMESTAMP, Kind.STRING)
 _NAMES: dict[Kind, tuple[Cut, Cut]] = {
     Kind.BOOL: (before("boolean"), after("boolean")),
     Kind.INT: (before("bigint"), after("bigint")),
@@ -109,9 +94,9 @@ def with_type(leaf: SetLeaf, typed: SetLeaf) -> SetLeaf | None:
     >>> [facet.name for facet, _ in found[0].sets]
     ['INT', 'FLOAT', 'DECIMAL']
     """
-    found = _both(_by_kind(leaf), _of_types(typed, null=True))
-    sets = _sets(found)
-    return None if sets is None or found[Kind.NULL] is not False else value_leaf(leaf.path, sets)
+    values = _both(_by_kind(leaf), _of_types(typed, null=True))
+    sets = _sets(values)
+    return None if sets is None or values[Kind.NULL] is not False else value_leaf(leaf.path, sets)
 
 
 @lru_cache(maxsize=4_096)
@@ -119,12 +104,12 @@ def some_element(expression: Computed) -> SetLeaf | None:
     """Make the leaf of `exists(a, x -> …)`; None if the condition on elements is no set of values."""
     match expression.node:
         case Call("exists", (Name(path), Lambda(variable, body))):
-            found = _elements(body, variable)
-            sets = None if found is None else _sets(found)
-            if found is None or sets is None or found[Kind.NULL] is None:
+            values = _elements(body, variable)
+            sets = None if values is None else _sets(values)
+            if values is None or sets is None or values[Kind.NULL] is None:
                 return None
             leaf = element_leaf(path, Quantifier.ANY, sets)
-            return replace(leaf, on_null=found[Kind.NULL] is True)
+            return replace(leaf, on_null=values[Kind.NULL] is True)
     return None
 
 
@@ -156,9 +141,9 @@ def _named(node: Node, variable: str) -> Node:
 def _condition(node: Expression) -> _ByKind | None:
     if isinstance(node, And | Or):
         join = _both if isinstance(node, And) else _either
-        found = [_condition(child) for child in node.children]
-        known = [each for each in found if each is not None]
-        return reduce(join, known) if len(known) == len(found) else None
+        parts = [_condition(child) for child in node.children]
+        known = [each for each in parts if each is not None]
+        return reduce(join, known) if len(known) == len(parts) else None
     predicate = node.child if isinstance(node, Not) else node
     if not isinstance(predicate, Comparison | In | Like | IsNull) or (
         # Spark raises where a literal cannot be cast, and then it is NULL: which would be equal to NULL.
@@ -176,67 +161,60 @@ def _condition(node: Expression) -> _ByKind | None:
 
 def _by_kind(leaf: SetLeaf, *, like: bool = False) -> _ByKind:
     """Return the values of a leaf; what LIKE sees of elements is not known, unless they are texts."""
-    found: _ByKind = dict.fromkeys(_NAMES, False)
-    found[Kind.NULL] = leaf.on_null
+    values: _ByKind = dict.fromkeys(_NAMES, False)
+    values[Kind.NULL] = leaf.on_null
     sets = dict(leaf.sets)
     if Facet.PRESENT in sets:
-        return {kind: leaf.on_null if kind is Kind.NULL else True for kind in found}
+        return {kind: leaf.on_null if kind is Kind.NULL else True for kind in values}
     if Facet.ARRAY in sets:
-        found[Kind.ARRAY] = True
-    for kind, facets in _FACETS.items():
-        own = [facet for facet in facets if facet in sets]
+        values[Kind.ARRAY] = True
+    for kind in _SCALARS:
+        own = [facet for facet in FACETS_OF_KIND[kind] if facet in sets]
         if like and kind is not Kind.STRING:
-            found[kind] = None
+            values[kind] = None
         elif len(own) == 1:
-            found[kind] = _Some(own[0], sets[own[0]])
+            values[kind] = _Some(own[0], sets[own[0]])
         elif own:
-            found[kind] = None
-    return found
+            values[kind] = None
+    return values
 
 
 def _of_types(leaf: SetLeaf, *, null: bool) -> _ByKind:
     """Return the values whose types lie in a set of names; without `null` those of NULL are not known."""
     sets = dict(leaf.sets)
     ranges = sets.get(Facet.STRING) or sets.get(Facet.TEXT, ())
-    found: _ByKind = {}
+    values: _ByKind = {}
     for kind, (low, high) in _NAMES.items():
         inside = intersection(ranges, ((low, high),))
-        found[kind] = False if not inside else True if inside == ((low, high),) else None
+        values[kind] = False if not inside else True if inside == ((low, high),) else None
     if not null:
-        found[Kind.NULL] = None
-        if found[Kind.INT] != found[Kind.FLOAT]:
+        values[Kind.NULL] = None
+        if values[Kind.INT] != values[Kind.FLOAT]:
             # A whole number among doubles is a double.
-            found[Kind.INT] = found[Kind.FLOAT] = None
-    return found
+            values[Kind.INT] = values[Kind.FLOAT] = None
+    return values
 
 
 def _both(left: _ByKind, right: _ByKind) -> _ByKind:
-    return {kind: _and(left[kind], right[kind]) for kind in left}
+    return {kind: _joined(left[kind], right[kind], intersection, final=False) for kind in left}
 
 
 def _either(left: _ByKind, right: _ByKind) -> _ByKind:
-    return {kind: _or(left[kind], right[kind]) for kind in left}
+    return {kind: _joined(left[kind], right[kind], union, final=True) for kind in left}
 
 
-def _and(left: _Values, right: _Values) -> _Values:
-    if left is False or right is False:
-        return False
-    if left is True or right is True:
-        return right if left is True else left
+def _joined(
+    left: _Values, right: _Values, join: Callable[[Intervals, Intervals], Intervals], *, final: bool
+) -> _Values:
+    """Join values of a kind by AND, of which one FALSE is enough, or OR, of which one TRUE is."""
+    if left is final or right is final:
+        return final
+    if isinstance(left, bool) or isinstance(right, bool):
+        return right if isinstance(left, bool) else left
     if left is None or right is None or left.facet != right.facet:
         return None
-    found = intersection(left.ranges, right.ranges)
-    return _Some(left.facet, found) if found else False
-
-
-def _or(left: _Values, right: _Values) -> _Values:
-    if left is True or right is True:
-        return True
-    if left is False or right is False:
-        return right if left is False else left
-    if left is None or right is None or left.facet != right.facet:
-        return None
-    return _Some(left.facet, union(left.ranges, right.ranges))
+    ranges = join(left.ranges, right.ranges)
+    return _Some(left.facet, ranges) if ranges else False
 
 
 def _sets(found: _ByKind) -> dict[Facet, Intervals] | None:
@@ -252,13 +230,13 @@ def _sets(found: _ByKind) -> dict[Facet, Intervals] | None:
             continue
         if values is None:
             return None
-        if kind is Kind.ARRAY:
-            sets[Facet.ARRAY] = (line(Facet.ARRAY),)
-            continue
-        own = _OWN[kind]
-        ranges = (line(own),) if values is True else values.ranges
-        if values is not True and values.facet is Facet.TEXT and kind is not Kind.STRING:
+        own = Facet[kind.name]
+        if values is True:
+            sets[own] = (line(own),)
+        elif values.facet is not Facet.TEXT:
+            sets[values.facet] = values.ranges
+        elif kind is Kind.STRING:
+            sets[own] = values.ranges
+        else:
             return None
-        facet = own if values is True or values.facet is Facet.TEXT else values.facet
-        sets[facet] = ranges
     return sets

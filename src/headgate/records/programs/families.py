@@ -70,7 +70,7 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
     taken = np.zeros(texts.size, np.bool_)
     order = np.argsort(digests, kind="stable")
     edges = np.flatnonzero(np.diff(digests[order], prepend=digests[order[:1]] + np.uint64(1)))
-    found = []
+    families = []
     for first, last in zip(edges.tolist(), [*edges[1:].tolist(), len(order)], strict=True):
         if last - first < least or digests[order[first]] == 0:
             continue
@@ -81,9 +81,9 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
         width = int(numbers.start[rows[0] + 1] - numbers.start[rows[0]])
         places = numbers.start[rows][:, None] + np.arange(width)
         _, mantissa, scale, at, end = numbers
-        found.append(Family(rows, mantissa[places], scale[places], at[places], end[places]))
+        families.append(Family(rows, mantissa[places], scale[places], at[places], end[places]))
         taken[rows] = True
-    return found, np.flatnonzero(~taken)
+    return families, np.flatnonzero(~taken)
 
 
 def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
@@ -104,10 +104,10 @@ def _room(start: Ints) -> Numbers:
 
 def _as_read(texts: TextPool) -> tuple[Bytes, Ints]:
     """Return the arrays of texts as kernels know them, wherever they lie."""
-    found = texts.data.view(), texts.offsets.view()
-    for array in found:
+    arrays = texts.data.view(), texts.offsets.view()
+    for array in arrays:
         array.flags.writeable = False
-    return found
+    return arrays
 
 
 @inner
@@ -128,30 +128,31 @@ def _may_begin(sign: int) -> bool:
 
 
 @inner
-def _number(data: Bytes, at: int, stop: int) -> tuple[int, int, int, bool]:
-    """Read a number without its sign: where it ends, its mantissa and scale, and whether it may be taken.
-
-    Where it ends is `at` if this is none: names, exponents and suffixes are left as they are.
-    """
-    mantissa, whole, scale, digits = 0, 0, 0, 0
+def _digits(data: Bytes, at: int, stop: int, mantissa: int, digits: int) -> tuple[int, int, int]:
+    """Read digits: where they end, the mantissa with them, and how many it has without zeros before it."""
     i = at
     while i < stop and _ZERO <= data[i] <= _NINE:
         if digits or data[i] != _ZERO:
             digits += 1
         if digits <= DIGITS:
             mantissa = 10 * mantissa + (int(data[i]) - _ZERO)
-        whole += 1
         i += 1
-    plain = whole == 1 or data[at] != _ZERO
+    return i, mantissa, digits
+
+
+@inner
+def _number(data: Bytes, at: int, stop: int) -> tuple[int, int, int, bool]:
+    """Read a number without its sign: where it ends, its mantissa and scale, and whether it may be taken.
+
+    Where it ends is `at` if this is none: names, exponents and suffixes are left as they are.
+    """
+    i, mantissa, digits = _digits(data, at, stop, 0, 0)
+    plain = i == at + 1 or data[at] != _ZERO
+    scale = 0
     if i + 1 < stop and data[i] == _POINT and _ZERO <= data[i + 1] <= _NINE:
-        i += 1
-        while i < stop and _ZERO <= data[i] <= _NINE:
-            if digits or data[i] != _ZERO:
-                digits += 1
-            if digits <= DIGITS:
-                mantissa = 10 * mantissa + (int(data[i]) - _ZERO)
-            scale += 1
-            i += 1
+        point = i
+        i, mantissa, digits = _digits(data, point + 1, stop, mantissa, digits)
+        scale = i - point - 1
     if i < stop and not (_blank(data[i]) or data[i] in (_CLOSE, _COMMA)):
         return at, 0, 0, False
     return i, mantissa, scale, plain and digits <= DIGITS and scale <= DIGITS

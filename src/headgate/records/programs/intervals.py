@@ -73,15 +73,15 @@ def intersection(left: Intervals, right: Intervals) -> Intervals:
     >>> intersection(((number(1), number(5)),), ((number(3), number(9)),)) == ((number(3), number(5)),)
     True
     """
-    found: list[Interval] = []
+    shared: list[Interval] = []
     i = j = 0
     while i < len(left) and j < len(right):
         low = max(left[i][0], right[j][0])
         high = min(left[i][1], right[j][1])
         if low < high:
-            found.append((low, high))
+            shared.append((low, high))
         if left[i][1] < right[j][1]:
             i += 1
         else:
             j += 1
-    return tuple(found)
+    return tuple(shared)

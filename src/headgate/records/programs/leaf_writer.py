@@ -13,8 +13,9 @@ import numpy as np
 
 from headgate.core.interning import TextPool
 from headgate.records.programs.elements import typeof_path
-from headgate.records.programs.leaves import TEXT_FACETS, Facet, GlobLeaf
+from headgate.records.programs.leaves import TEXT_FACETS, Facet, GlobLeaf, Quantifier, SetLeaf
 from headgate.records.programs.programs import GLOB, NOT_GLOB, TOP, VALUE, Programs, starts
+from headgate.records.programs.tokens import Program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,10 +68,10 @@ class LeafWriter:
 
     def leaf(self, leaf: Leaf) -> int:
         """Return the number of a leaf."""
-        found = self._leaves.get(leaf)
-        if found is None:
-            found = self._leaves[leaf] = self._write(leaf)
-        return found
+        known = self._leaves.get(leaf)
+        if known is None:
+            known = self._leaves[leaf] = self._write(leaf)
+        return known
 
     def _write(self, leaf: Leaf) -> int:
         if isinstance(leaf, GlobLeaf):
@@ -78,14 +79,14 @@ class LeafWriter:
         facets = bytearray()
         lows: list[int] = []
         highs: list[int] = []
-        for facet, found in leaf.sets:
-            facets += bytes([facet]) * len(found)
+        for facet, ranges in leaf.sets:
+            facets += bytes([facet]) * len(ranges)
             if facet in TEXT_FACETS:
-                lows += [self._cut(low) for low, _ in found]
-                highs += [self._cut(high) for _, high in found]
+                lows += [self._cut(low) for low, _ in ranges]
+                highs += [self._cut(high) for _, high in ranges]
             else:
-                lows += [low[0] for low, _ in found]
-                highs += [high[0] - 1 for _, high in found]
+                lows += [low[0] for low, _ in ranges]
+                highs += [high[0] - 1 for _, high in ranges]
         return self._number(
             leaf.path, int(leaf.quantifier), int(leaf.on_null), bytes(facets), tuple(lows), tuple(highs)
         )
@@ -106,8 +107,8 @@ class LeafWriter:
     ) -> int:
         owner = self._attributes.setdefault(path, len(self._attributes))
         number = len(self.owners)
-        found = self._numbers.setdefault((owner, kind, on_null, facets, lows, highs, glob), number)
-        if found == number:
+        known = self._numbers.setdefault((owner, kind, on_null, facets, lows, highs, glob), number)
+        if known == number:
             self.owners.append(owner)
             self.mergers.append(self._merger(path) if kind == VALUE else -1 - number)
             self._kinds.append(kind)
@@ -118,7 +119,7 @@ class LeafWriter:
             self._highs.extend(highs)
             self._glob_counts.append(len(glob))
             self._globs.extend(glob)
-        return found
+        return known
 
     def _merger(self, path: Path) -> int:
         """Number what leaves are about; the type of an attribute merges with its values."""
@@ -142,3 +143,30 @@ class LeafWriter:
             texts=TextPool.build(self._texts),
             attributes=tuple(self._attributes),
         )
+
+
+class LeafList:
+    """The same of one filter: leaves as objects."""
+
+    def __init__(self) -> None:
+        self.mergers: list[object] = []
+        self._numbers: dict[Leaf, int] = {}
+
+    def plain(self, leaf: SimpleClause, kind: int = VALUE) -> int:
+        """Return the number of a leaf that is given by its pieces, of a value or of elements."""
+        return self.leaf(leaf.leaf(Quantifier(kind)))
+
+    def leaf(self, leaf: Leaf) -> int:
+        """Return the number of a leaf."""
+        number = self._numbers.setdefault(leaf, len(self.mergers))
+        if number == len(self.mergers):
+            of_value = isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE
+            self.mergers.append((typeof_path(leaf.path) or leaf.path) if of_value else leaf)
+        return number
+
+    def program(self, tokens: Sequence[int]) -> Program:
+        """Return the program of the filter, whose leaves are numbered as they are pushed."""
+        leaves = list(self._numbers)
+        pushed: dict[int, int] = {}
+        numbered = [pushed.setdefault(token, len(pushed)) if token >= 0 else token for token in tokens]
+        return Program(tuple(numbered), tuple(leaves[number] for number in pushed))

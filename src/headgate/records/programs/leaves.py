@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from headgate.core.values import Kind
 from headgate.records.programs.intervals import NUMBERS, TEXTS, Intervals, complement, intersection, union
 
 if TYPE_CHECKING:
@@ -52,18 +53,25 @@ class Facet(IntEnum):
 TEXT_FACETS = frozenset({Facet.STRING, Facet.TEXT, Facet.LONG_DECIMAL})
 """Facets whose keys are places among texts."""
 
-FACETS_OF_KIND: tuple[frozenset[Facet], ...] = (
-    frozenset({Facet.PRESENT, Facet.BOOL, Facet.TEXT}),
-    frozenset({Facet.PRESENT, Facet.INT, Facet.TEXT}),
-    frozenset({Facet.PRESENT, Facet.FLOAT}),
-    frozenset(Facet)
-    - {Facet.ARRAY, Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.TIMESTAMP}
-    - {Facet.DECIMAL, Facet.LONG_DECIMAL},
-    frozenset({Facet.PRESENT, Facet.TIMESTAMP}),
-    frozenset({Facet.PRESENT, Facet.ARRAY}),
-    frozenset({Facet.PRESENT, Facet.DECIMAL, Facet.LONG_DECIMAL}),
-)
-"""The facets of a Boolean, a whole number, a double, a string, a timestamp, an array and a decimal."""
+OWN = {
+    Facet.BOOL: Kind.BOOL,
+    Facet.INT: Kind.INT,
+    Facet.FLOAT: Kind.FLOAT,
+    Facet.DECIMAL: Kind.DECIMAL,
+    Facet.TIMESTAMP: Kind.TIMESTAMP,
+}
+"""Facets whose keys are the numbers of values of one kind."""
+FACETS_OF_KIND: dict[Kind, frozenset[Facet]] = {
+    Kind.BOOL: frozenset({Facet.PRESENT, Facet.BOOL, Facet.TEXT}),
+    Kind.INT: frozenset({Facet.PRESENT, Facet.INT, Facet.TEXT}),
+    Kind.FLOAT: frozenset({Facet.PRESENT, Facet.FLOAT}),
+    Kind.STRING: frozenset(Facet) - {Facet.ARRAY, Facet.LONG_DECIMAL, *OWN},
+    Kind.TIMESTAMP: frozenset({Facet.PRESENT, Facet.TIMESTAMP}),
+    Kind.ARRAY: frozenset({Facet.PRESENT, Facet.ARRAY}),
+    Kind.OBJECT: frozenset({Facet.PRESENT}),
+    Kind.DECIMAL: frozenset({Facet.PRESENT, Facet.DECIMAL, Facet.LONG_DECIMAL}),
+}
+"""The facets that values of a kind are seen on."""
 
 
 def line(facet: Facet) -> Interval:
@@ -145,7 +153,7 @@ def never(leaf: Leaf) -> bool:
 
 def outside(sets: Mapping[Facet, Intervals]) -> dict[Facet, Intervals]:
     """Complement each set on the line of its facet."""
-    return {facet: complement(line(facet), found) for facet, found in sets.items()}
+    return {facet: complement(line(facet), inner) for facet, inner in sets.items()}
 
 
 def both(left: SetLeaf, right: SetLeaf) -> SetLeaf | None:
@@ -155,7 +163,7 @@ def both(left: SetLeaf, right: SetLeaf) -> SetLeaf | None:
     it. So each kind of value must meet both leaves on the same single facet.
     """
     ours, theirs = ({facet for facet, _ in leaf.sets} for leaf in (left, right))
-    for seen in FACETS_OF_KIND:
+    for seen in FACETS_OF_KIND.values():
         here, there = ours & seen, theirs & seen
         if here and there and not (here == there and len(here) == 1):
             return None
@@ -178,4 +186,4 @@ def _combine(
 
 
 def _pack(sets: Mapping[Facet, Intervals]) -> tuple[tuple[Facet, Intervals], ...]:
-    return tuple((facet, found) for facet, found in sorted(sets.items()) if found)
+    return tuple((facet, ranges) for facet, ranges in sorted(sets.items()) if ranges)

@@ -10,29 +10,13 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from headgate.core.casts import INT64_MAX, INT64_MIN, to_bool, to_double, to_int, to_timestamp
 from headgate.records.computed import WORDS
-from headgate.records.language.model import (
-    NULL,
-    ArrayContains,
-    ArraysOverlap,
-    Comparison,
-    ForAll,
-    HasWord,
-    In,
-    IsNull,
-    Like,
-    Literal,
-    LiteralType,
-    Op,
-    Truth,
-    common_type,
-    convert,
-)
+from headgate.records.language import model
 from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT, tokens
 from headgate.records.programs.decimals import (
     decimal_key,
@@ -53,9 +37,6 @@ from headgate.records.programs.leaves import (
     value_leaf,
 )
 
-if TYPE_CHECKING:
-    from headgate.records.language.model import Predicate
-
 _FULL = {Facet.PRESENT: (line(Facet.PRESENT),)}
 _ARRAY = {Facet.ARRAY: (line(Facet.ARRAY),)}
 _DECIMALS = (Facet.DECIMAL, Facet.LONG_DECIMAL)
@@ -75,7 +56,7 @@ _SHORT = 256
 """Characters of a predicate whose leaf is kept; a literal counts as eight."""
 
 
-def lower(predicate: Predicate, *, negated: bool) -> Leaf:
+def lower(predicate: model.Predicate, *, negated: bool) -> Leaf:
     """Make the leaf that is true exactly when the predicate (or its negation) is TRUE.
 
     BETWEEN and comparisons with NULL are gone by now (see `rewrite`). Those of short predicates are kept,
@@ -84,49 +65,52 @@ def lower(predicate: Predicate, *, negated: bool) -> Leaf:
     return (lower_again if _is_short(predicate) else _lower)(predicate, negated=negated)
 
 
-def _is_short(predicate: Predicate) -> bool:
+def _is_short(predicate: model.Predicate) -> bool:
     match predicate:
-        case Comparison(literal=literal) | ArrayContains(literal=literal):
+        case model.Comparison(literal=literal) | model.ArrayContains(literal=literal):
             return not isinstance(literal.value, str) or len(literal.value) <= _SHORT
-        case In(literals=literals) | ArraysOverlap(literals=literals) | ForAll(literals=literals):
+        case model.In() | model.ArraysOverlap() | model.ForAll():
+            literals = predicate.literals
             texts = [each.value for each in literals[: _SHORT // 8] if isinstance(each.value, str)]
             return len(literals) < _SHORT // 8 and sum(map(len, texts)) <= _SHORT
-        case Like(pattern=text) | HasWord(word=text):
+        case model.Like(pattern=text) | model.HasWord(word=text):
             return len(text) <= _SHORT
     return True
 
 
-def _lower(predicate: Predicate, *, negated: bool) -> Leaf:
+def _lower(predicate: model.Predicate, *, negated: bool) -> Leaf:
     path = predicate.attribute.key
     match predicate:
-        case IsNull():
+        case model.IsNull():
             return value_leaf(path, _FULL) if negated else value_leaf(path, {}, on_null=True)
-        case Comparison(op, _, literal):
+        case model.Comparison(op, _, literal):
             sets = {facet: _compare(op, place, facet) for facet, place in _places(literal).items()}
-            null_safe = op is Op.NULL_SAFE_EQ
+            null_safe = op is model.Op.NULL_SAFE_EQ
             return value_leaf(path, outside(sets) if negated else sets, on_null=null_safe and negated)
-        case Truth():
-            wanted = Literal(LiteralType.BOOL, not negated)
+        case model.Truth():
+            wanted = model.Literal(model.LiteralType.BOOL, not negated)
             return value_leaf(path, {facet: (place,) for facet, place in _places(wanted).items()})
-        case In(_, literals):
+        case model.In(_, literals):
             sets = _points(literals)
-            if negated and NULL in literals:
+            if negated and model.NULL in literals:
                 sets = {}
             return value_leaf(path, outside(sets) if negated else sets)
-        case Like():
+        case model.Like():
             return _like(predicate, negated=negated)
-        case HasWord(_, word):
+        case model.HasWord(_, word):
             # Words that no filter names are left out of events: they lie in the complement of every word.
-            found: dict[Facet, Intervals] = {Facet.STRING: ((before(word), after(word)),)}
+            sets_of_word: dict[Facet, Intervals] = {Facet.STRING: ((before(word), after(word)),)}
             quantifier = Quantifier.ALL if negated else Quantifier.ANY
-            return element_leaf((WORDS, *path), quantifier, outside(found) if negated else found)
-        case ArrayContains(_, literal):
+            return element_leaf(
+                (WORDS, *path), quantifier, outside(sets_of_word) if negated else sets_of_word
+            )
+        case model.ArrayContains(_, literal):
             return _elements(path, (literal,), negated=negated)
-        case ArraysOverlap(_, literals):
+        case model.ArraysOverlap(_, literals):
             if not literals:
                 return value_leaf(path, _ARRAY if negated else {})
             return _elements(path, literals, negated=negated)
-        case ForAll():
+        case model.ForAll():
             return _forall(predicate, negated=negated)
     raise AssertionError(f"{type(predicate).__name__} should have been rewritten")
 
@@ -134,62 +118,62 @@ def _lower(predicate: Predicate, *, negated: bool) -> Leaf:
 lower_again = lru_cache(maxsize=65_536)(_lower)
 
 
-def _elements(path: tuple[str, ...], literals: tuple[Literal, ...], *, negated: bool) -> Leaf:
+def _elements(path: tuple[str, ...], literals: tuple[model.Literal, ...], *, negated: bool) -> Leaf:
     own = {Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.STRING, Facet.TIMESTAMP, *_DECIMALS}
-    sets = {facet: found for facet, found in _points(literals).items() if facet in own}
+    sets = {facet: ranges for facet, ranges in _points(literals).items() if facet in own}
     # A string literal meets texts only here: array functions do not cast.
-    if common_type(literals) is LiteralType.STRING:
+    if model.common_type(literals) is model.LiteralType.STRING:
         sets = {Facet.STRING: sets[Facet.STRING]}
     if not negated:
         return element_leaf(path, Quantifier.ANY, sets)
-    return element_leaf(path, Quantifier.ALL, {} if NULL in literals else outside(sets))
+    return element_leaf(path, Quantifier.ALL, {} if model.NULL in literals else outside(sets))
 
 
-def _forall(predicate: ForAll, *, negated: bool) -> Leaf:
+def _forall(predicate: model.ForAll, *, negated: bool) -> Leaf:
     """Make the leaf of every element in the list; its negation is some element that is surely not in it."""
     path, literals = predicate.attribute.path, predicate.literals
     sets = _points(literals)
     if not negated:
         return replace(element_leaf(path, Quantifier.ALL, sets), on_null=predicate.nulls)
-    if NULL in literals:
+    if model.NULL in literals:
         sets = {}
     return element_leaf(path, Quantifier.ANY, outside(sets) if literals else _FULL)
 
 
-def _points(literals: tuple[Literal, ...]) -> dict[Facet, Intervals]:
+def _points(literals: tuple[model.Literal, ...]) -> dict[Facet, Intervals]:
     """Collect the keys that equal one of the literals, on the facets where all of them have a place."""
-    common = common_type(literals)
+    common = model.common_type(literals)
     assert common is not None
-    found = [convert(literal, common) for literal in literals if literal != NULL]
-    places = [_places(literal) for literal in found]
+    converted = [model.convert(literal, common) for literal in literals if literal != model.NULL]
+    places = [_places(literal) for literal in converted]
     if any(Facet.LONG_DECIMAL in place for place in places):
         # All of a list are seen on one facet.
-        places = [_lengthened(place, literal) for place, literal in zip(places, found, strict=True)]
+        places = [_lengthened(place, literal) for place, literal in zip(places, converted, strict=True)]
     shared = set.intersection(*(set(place) for place in places)) if places else set()
     return {facet: union(tuple(place[facet] for place in places), ()) for facet in shared}
 
 
-def _compare(op: Op, place: Place, facet: Facet) -> Intervals:
+def _compare(op: model.Op, place: Place, facet: Facet) -> Intervals:
     bottom, top = line(facet)
-    parts: dict[Op, Intervals] = {
-        Op.EQ: (place,),
-        Op.NULL_SAFE_EQ: (place,),
-        Op.NE: ((bottom, place.low), (place.high, top)),
-        Op.LT: ((bottom, place.low),),
-        Op.LE: ((bottom, place.high),),
-        Op.GT: ((place.high, top),),
-        Op.GE: ((place.low, top),),
+    parts: dict[model.Op, Intervals] = {
+        model.Op.EQ: (place,),
+        model.Op.NULL_SAFE_EQ: (place,),
+        model.Op.NE: ((bottom, place.low), (place.high, top)),
+        model.Op.LT: ((bottom, place.low),),
+        model.Op.LE: ((bottom, place.high),),
+        model.Op.GT: ((place.high, top),),
+        model.Op.GE: ((place.low, top),),
     }
     return union(parts[op], ())
 
 
-def _places(literal: Literal) -> dict[Facet, Place]:
+def _places(literal: model.Literal) -> dict[Facet, Place]:
     """Place a literal on the line of each facet that it can be compared on."""
     value = literal.value
     match literal.type:
-        case LiteralType.BOOL:
+        case model.LiteralType.BOOL:
             return {Facet.BOOL: _whole(int(bool(value))), Facet.STRING_BOOL: _whole(int(bool(value)))}
-        case LiteralType.INT:
+        case model.LiteralType.INT:
             assert isinstance(value, int)
             return {
                 Facet.INT: _whole(value),
@@ -197,7 +181,7 @@ def _places(literal: Literal) -> dict[Facet, Place]:
                 Facet.STRING_INT: _whole(value),
                 **_among_decimals(value),
             }
-        case LiteralType.DECIMAL:
+        case model.LiteralType.DECIMAL:
             assert isinstance(value, Decimal)
             double = _double(float(value))
             return {
@@ -206,7 +190,7 @@ def _places(literal: Literal) -> dict[Facet, Place]:
                 Facet.STRING_FLOAT: double,
                 **_among_decimals(value),
             }
-        case LiteralType.DOUBLE:
+        case model.LiteralType.DOUBLE:
             assert isinstance(value, float)
             double = _double(value)
             return {
@@ -215,15 +199,15 @@ def _places(literal: Literal) -> dict[Facet, Place]:
                 Facet.STRING_FLOAT: double,
                 Facet.DECIMAL: _of_decimals(value),
             }
-        case LiteralType.DATE:
+        case model.LiteralType.DATE:
             assert isinstance(value, int)
             return {Facet.TIMESTAMP: _whole(value), Facet.STRING_DATE: _whole(value)}
-        case LiteralType.TIMESTAMP:
+        case model.LiteralType.TIMESTAMP:
             assert isinstance(value, int)
             return {Facet.TIMESTAMP: _whole(value), Facet.STRING_TIMESTAMP: _whole(value)}
-        case LiteralType.STRING:
+        case model.LiteralType.STRING:
             return _text_places(str(value))
-        case LiteralType.NULL:
+        case model.LiteralType.NULL:
             return {}
 
 
@@ -252,13 +236,13 @@ def _among_decimals(value: int | Decimal) -> dict[Facet, Place]:
     return {Facet.LONG_DECIMAL: Place(before(text), after(text))}
 
 
-def _lengthened(places: dict[Facet, Place], literal: Literal) -> dict[Facet, Place]:
+def _lengthened(places: dict[Facet, Place], literal: model.Literal) -> dict[Facet, Place]:
     """Have the place of a short number among all digits of decimals."""
     assert isinstance(literal.value, int | Decimal)
     text = decimal_text(literal.value)
-    found = {**places, Facet.LONG_DECIMAL: Place(before(text), after(text))}
-    found.pop(Facet.DECIMAL, None)
-    return found
+    longer = {**places, Facet.LONG_DECIMAL: Place(before(text), after(text))}
+    longer.pop(Facet.DECIMAL, None)
+    return longer
 
 
 def _of_decimals(value: float) -> Place:
@@ -306,7 +290,7 @@ def _clip(value: int) -> int:
     return max(INT64_MIN, min(INT64_MAX + 1, value))
 
 
-def _like(predicate: Like, *, negated: bool) -> Leaf:
+def _like(predicate: model.Like, *, negated: bool) -> Leaf:
     """Make an interval of texts of a pattern without wildcards or with `%` at its end; else keep it."""
     path, parts = predicate.attribute.key, list(tokens(predicate.pattern, predicate.escape))
     wild = [index for index, part in enumerate(parts) if isinstance(part, int)]
@@ -314,14 +298,14 @@ def _like(predicate: Like, *, negated: bool) -> Leaf:
     if not wild:
         interval = (before(fixed), after(fixed))
     elif wild == [len(parts) - 1] and parts[-1] == ANY_TEXT:
-        interval = (before(fixed), _after_prefix(fixed))
+        interval = (before(fixed), after_prefix(fixed))
     else:
         return GlobLeaf(path, negated, _glob(parts))
     sets: dict[Facet, Intervals] = {Facet.TEXT: union((interval,), ())}
     return value_leaf(path, outside(sets) if negated else sets)
 
 
-def _after_prefix(prefix: str) -> Cut:
+def after_prefix(prefix: str) -> Cut:
     """Cut after all texts that begin with a prefix: before the prefix with its last character raised."""
     kept = prefix.rstrip("\U0010ffff")
     if not kept:
@@ -332,10 +316,10 @@ def _after_prefix(prefix: str) -> Cut:
 
 
 def _glob(parts: list[str | int]) -> tuple[int, ...]:
-    found: list[int] = []
+    pattern: list[int] = []
     for part in parts:
         if isinstance(part, str):
-            found.extend(part.encode())
-        elif part == ANY_CHARACTER or not found or found[-1] != ANY_TEXT:
-            found.append(part)
-    return tuple(found)
+            pattern.extend(part.encode())
+        elif part == ANY_CHARACTER or not pattern or pattern[-1] != ANY_TEXT:
+            pattern.append(part)
+    return tuple(pattern)

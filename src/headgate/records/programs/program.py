@@ -70,9 +70,9 @@ def _lower(node: Expression) -> Leaf:
     predicate = node.child if isinstance(node, Not) else node
     assert not isinstance(predicate, And | Or | Not | Constant), "push_not comes first"
     if isinstance(predicate, Truth) and predicate.attribute.expression is not None and not negated:
-        found = some_element(predicate.attribute.expression)
-        if found is not None:
-            return found
+        leaf = some_element(predicate.attribute.expression)
+        if leaf is not None:
+            return leaf
     return lower(predicate, negated=negated)
 
 
@@ -82,18 +82,18 @@ def _split(node: And | Or) -> tuple[list[Leaf], list[Expression]]:
     nested: list[Expression] = [child for child in node.children if isinstance(child, And | Or)]
     lowered = [_lower(child) for child in node.children if not isinstance(child, And | Or)]
     plain: list[Leaf] = []
-    place: dict[tuple[str, ...], int] = {}
+    positions: dict[tuple[str, ...], int] = {}
     if isinstance(node, And):
         lowered = _with_types(lowered)
     for leaf in _merge_alike(lowered, merge):
         if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE:
-            earlier = place.get(leaf.path)
+            earlier = positions.get(leaf.path)
             known = plain[earlier] if earlier is not None else None
             merged = merge(known, leaf) if isinstance(known, SetLeaf) else None
             if earlier is not None and merged is not None:
                 plain[earlier] = merged
                 continue
-            place[leaf.path] = len(plain)
+            positions[leaf.path] = len(plain)
         plain.append(leaf)
     return plain, nested
 
@@ -103,12 +103,12 @@ def _with_types(leaves: list[Leaf]) -> list[Leaf]:
     typed = [leaf for leaf in leaves if isinstance(leaf, SetLeaf) and typeof_path(leaf.path) is not None]
     for each in typed:
         own = typeof_path(each.path)
-        for place, leaf in enumerate(leaves):
+        for position, leaf in enumerate(leaves):
             if isinstance(leaf, SetLeaf) and leaf.quantifier is Quantifier.VALUE and leaf.path == own:
-                found = with_type(leaf, each)
-                if found is not None:
+                merged = with_type(leaf, each)
+                if merged is not None:
                     leaves = [
-                        found if at == place else other
+                        merged if at == position else other
                         for at, other in enumerate(leaves)
                         if other is not each
                     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.columns import joined_starts, merged, picked, starts_of
 from headgate.core.interning import TextPool
 from headgate.records.programs.leaves import TEXT_FACETS
 from headgate.records.programs.tokens import AND, FALSE, OR
@@ -22,6 +23,8 @@ VALUE, ANY, ALL, GLOB, NOT_GLOB = range(5)
 
 TOP = 2**63 - 1
 """The cut after all texts."""
+
+starts = starts_of
 
 
 class Programs(NamedTuple):
@@ -58,6 +61,11 @@ class Programs(NamedTuple):
         return len(self.token_start) - 1
 
     @property
+    def size(self) -> int:
+        """Count the filters, as columns of any kind do."""
+        return self.filters
+
+    @property
     def leaves(self) -> int:
         """Count the leaves."""
         return len(self.leaf_kind)
@@ -86,12 +94,11 @@ class Programs(NamedTuple):
 def concatenate(parts: Sequence[Programs]) -> Programs:
     """Lay the filters of several parts one after another; attributes and texts are numbered anew."""
     attributes: dict[Path, int] = {}
-    texts: dict[str, int] = {}
+    texts, text_places = merged([part.texts for part in parts])
     moved: list[Programs] = []
     leaves = 0
-    for part in parts:
+    for part, places in zip(parts, text_places, strict=True):
         names = np.array([attributes.setdefault(path, len(attributes)) for path in part.attributes], np.int32)
-        places = np.array([texts.setdefault(text, len(texts)) for text in part.texts.texts()], np.int64)
         is_text = np.isin(part.range_facet, [int(facet) for facet in TEXT_FACETS])
         moved.append(
             part._replace(
@@ -103,7 +110,7 @@ def concatenate(parts: Sequence[Programs]) -> Programs:
         )
         leaves += part.leaves
     starts = {
-        name: _joined_starts([getattr(part, name) for part in moved])
+        name: joined_starts([np.zeros(1, np.int64), *(getattr(part, name) for part in moved)])
         for name in ("token_start", "range_start", "glob_start")
     }
     return Programs(
@@ -118,7 +125,7 @@ def concatenate(parts: Sequence[Programs]) -> Programs:
         range_high=_joined(moved, "range_high", np.int64),
         glob_start=starts["glob_start"],
         glob_tokens=_joined(moved, "glob_tokens", np.int16),
-        texts=TextPool.build(texts),
+        texts=texts,
         attributes=tuple(attributes),
     )
 
@@ -133,19 +140,19 @@ def take(programs: Programs, order: NDArray[np.int64]) -> Programs:
     >>> found.tokens.tolist(), found.token_start.tolist(), found.attributes, found.texts.size
     ([0, 1, -2, 1], [0, 3, 4], (('c',), ('a',)), 0)
     """
-    token_start, places = _gathered(programs.token_start, order)
+    token_start, places = picked(programs.token_start, order)
     tokens = programs.tokens[places]
     pushes = tokens >= 0
     leaves, tokens[pushes] = _renumbered(tokens[pushes], programs.leaves)
     attributes, leaf_attribute = _renumbered(programs.leaf_attribute[leaves], len(programs.attributes))
-    range_start, ranges = _gathered(programs.range_start, leaves)
-    glob_start, globs = _gathered(programs.glob_start, leaves)
+    range_start, ranges = picked(programs.range_start, leaves)
+    glob_start, globs = picked(programs.glob_start, leaves)
     facets, cuts = programs.range_facet[ranges], np.empty((len(ranges), 2), np.int64)
     cuts[:, 0], cuts[:, 1] = programs.range_low[ranges], programs.range_high[ranges]
     named = np.isin(facets, [int(facet) for facet in TEXT_FACETS])[:, None] & (cuts != TOP)
     texts, numbers = _renumbered(cuts[named] >> 1, programs.texts.size)
     cuts[named] = 2 * numbers + (cuts[named] & 1)
-    text_start, data = _gathered(programs.texts.offsets, texts)
+    text_start, data = picked(programs.texts.offsets, texts)
     return Programs(
         token_start=token_start,
         tokens=tokens,
@@ -161,13 +168,6 @@ def take(programs: Programs, order: NDArray[np.int64]) -> Programs:
         texts=TextPool(text_start, programs.texts.data[data]),
         attributes=tuple(programs.attributes[number] for number in attributes.tolist()),
     )
-
-
-def _gathered(begins: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the starts of some parts when they are laid end to end in a new order, and where items were."""
-    lengths = np.diff(begins)[order]
-    found = starts(lengths)
-    return found, np.repeat(begins[:-1][order] - found[:-1], lengths) + np.arange(found[-1])
 
 
 def _renumbered(numbers: NDArray[Any], most: int) -> tuple[np.ndarray, np.ndarray]:
@@ -194,14 +194,3 @@ def _move_cuts(cuts: np.ndarray, is_text: np.ndarray, places: np.ndarray) -> np.
 
 def _joined(parts: Sequence[Programs], name: str, kind: type[np.generic]) -> np.ndarray:
     return np.concatenate([np.zeros(0, kind), *(getattr(part, name) for part in parts)])
-
-
-def _joined_starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    return starts(np.concatenate([np.zeros(0, np.int64), *(np.diff(part) for part in parts)]))
-
-
-def starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where each of some parts begins when they are laid end to end, and where the last one ends."""
-    found = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=found[1:])
-    return found

@@ -163,9 +163,6 @@ class Role(NamedTuple):
     negated: bool
 
 
-ROLES = tuple(Role(sign, negated) for sign in (AND, OR) for negated in (False, True))
-
-
 class Skeleton(NamedTuple):
     """A filter without its clauses.
 
@@ -209,9 +206,9 @@ def find_skeleton(joints: str) -> Skeleton | None:
     if len(joints) > _MAX_LENGTH or not JOINTS.fullmatch(joints):
         # Not remembered: whatever is no clause is in there, so there is no end of such joints.
         return None
-    found = _ask(joints)
-    skeletons[joints] = found
-    return found
+    skeleton = _ask(joints)
+    skeletons[joints] = skeleton
+    return skeleton
 
 
 class Shape(NamedTuple):
@@ -260,14 +257,14 @@ def split_groups(text: str) -> list[str] | None:
     """
     if len(text) > MAX_TEXT or "/*" in text:
         return None
-    found, place = [], 0
-    while place < len(text):
-        match = _GROUP.match(text, place)
+    groups, at = [], 0
+    while at < len(text):
+        match = _GROUP.match(text, at)
         if match is None:
             return None
-        found.append(match[1])
-        place = match.end()
-    return found if len(found) > 1 else None
+        groups.append(match[1])
+        at = match.end()
+    return groups if len(groups) > 1 else None
 
 
 def _ask(joints: str) -> Skeleton | None:

@@ -27,9 +27,9 @@ _MAX_LENGTH = 256
 
 # Looser than the forms of `shapes`, which a clause has by now.
 _COMMON = re.compile(
-    r"([\w.]+)(?:(\s*(<>|[<>]=?|!=|==?)\s*)(?:'([^']*)'|([0-9]+))"
-    r"|(\s+(NOT\s+)?IN\s*\(\s*)('[^']*'(?:\s*,\s*'[^']*')*)(\s*\))"
-    r"|(\s+(NOT\s+)?BETWEEN\s+)([0-9]+)(\s+AND\s+)([0-9]+))",
+    r"([\w.]+)(?:\s*(<>|[<>]=?|!=|==?)\s*(?:'([^']*)'|([0-9]+))"
+    r"|\s+(NOT\s+)?IN\s*\(\s*('[^']*'(?:\s*,\s*'[^']*')*)\s*\)"
+    r"|\s+(NOT\s+)?BETWEEN\s+([0-9]+)\s+AND\s+([0-9]+))",
     re.ASCII | re.IGNORECASE,
 )
 _STRINGS = re.compile(r"'([^']*)'")
@@ -48,7 +48,6 @@ class SimpleClause(NamedTuple):
     texts     sorted and distinct: the value is one of them, or a text that is none of them if `outside`
     facets    else: the value's key on facets[i] lies in [lows[i], highs[i]]; as in `Programs`
     sign      what joins the predicates that the clause is made of, if it is BETWEEN: AND or OR; else 0
-    manner    the clause without its name and literals; whether the parser reads it so is for others to say
     """
 
     path: Path
@@ -58,11 +57,10 @@ class SimpleClause(NamedTuple):
     lows: tuple[int, ...]
     highs: tuple[int, ...]
     sign: int
-    manner: str
 
-    def leaf(self) -> SetLeaf:
+    def leaf(self, quantifier: Quantifier) -> SetLeaf:
         """Make the leaf that `lower`, `both` and `either` would make."""
-        return SetLeaf(Quantifier.VALUE, self.path, False, self._sets())
+        return SetLeaf(quantifier, self.path, False, self._sets())
 
     def _sets(self) -> tuple[tuple[Facet, Intervals], ...]:
         if self.texts is None:
@@ -83,42 +81,40 @@ def read(clause: str, *, negated: bool) -> SimpleClause | None:
     pieces = _COMMON.fullmatch(clause)
     if pieces is None:
         return None
-    name, glue, op, text, number, opening, never, strings, closing, between, apart, low, conjunction, high = (
-        pieces.groups()
-    )
+    name, op, text, number, never, strings, apart, low, high = pieces.groups()
     path = path_of(name)
     if path is None:
         return None
     if text is not None:
         if op not in _DIFFERS or not is_plain(text):
             return None
-        return SimpleClause(path, [text], _DIFFERS[op] is not negated, b"", (), (), 0, glue + "'")
+        return SimpleClause(path, [text], _DIFFERS[op] is not negated, b"", (), (), 0)
     if number is not None:
         value = int(number)
-        return None if value > SHORT_LIMIT else _compare(path, op, value, glue, negated=negated)
-    if opening is not None:
+        return None if value > SHORT_LIMIT else compare(path, op, value, negated=negated)
+    if strings is not None:
         texts = _STRINGS.findall(strings)
         # A list is compared on the facets that all its literals have, so one plain text is enough.
         if not any(map(is_plain, texts)):
             return None
         outside = (never is not None) is not negated
-        return SimpleClause(path, sorted(set(texts)), outside, b"", (), (), 0, opening + closing)
+        return SimpleClause(path, sorted(set(texts)), outside, b"", (), (), 0)
     first, last = int(low), int(high)
     if first > last or last > SHORT_LIMIT:
         return None
-    manner = between + conjunction
     if (apart is not None) is not negated:
-        return _without(path, first, last, OR, manner)
-    return SimpleClause(path, None, False, FACETS, _keys(first), _keys(last), AND, manner)
+        return _without(path, first, last, OR)
+    return SimpleClause(path, None, False, FACETS, _keys(first), _keys(last), AND)
 
 
 def _keys(number: int) -> tuple[int, ...]:
     return number, float_key(float(number)), number, whole_key(number)
 
 
-def _compare(path: Path, op: str, number: int, manner: str, *, negated: bool) -> SimpleClause:
+def compare(path: Path, op: str, number: int, *, negated: bool) -> SimpleClause:
+    """Take a comparison with a whole number, or its negation, apart."""
     if op in _DIFFERS and _DIFFERS[op] is not negated:
-        return _without(path, number, number, 0, manner)
+        return _without(path, number, number, 0)
     lows = highs = _keys(number)
     if op not in _DIFFERS:
         # `a > 5` is not `a <= 5`: the bound belongs to it if one of the two, sign and NOT, says so.
@@ -127,14 +123,14 @@ def _compare(path: Path, op: str, number: int, manner: str, *, negated: bool) ->
             lows, highs = tuple(low + (not within) for low in lows), (INT64_MAX,) * len(FACETS)
         else:
             lows, highs = (INT64_MIN,) * len(FACETS), tuple(high - (not within) for high in highs)
-    return SimpleClause(path, None, False, FACETS, lows, highs, 0, manner)
+    return SimpleClause(path, None, False, FACETS, lows, highs, 0)
 
 
-def _without(path: Path, first: int, last: int, sign: int, manner: str) -> SimpleClause:
+def _without(path: Path, first: int, last: int, sign: int) -> SimpleClause:
     """Leave a range out of every facet's line; so few digits never reach the ends of one."""
     lows = tuple(key for above in _keys(last) for key in (INT64_MIN, above + 1))
     highs = tuple(key for below in _keys(first) for key in (below - 1, INT64_MAX))
-    return SimpleClause(path, None, False, TWICE, lows, highs, sign, manner)
+    return SimpleClause(path, None, False, TWICE, lows, highs, sign)
 
 
 verdicts: BoundedCache[str, bool] = BoundedCache(MAX_TEXTS)
@@ -146,11 +142,11 @@ def is_plain(text: str) -> bool:
     >>> is_plain("news"), is_plain(" 1e3"), is_plain("no"), is_plain("2024-01-01")
     (True, False, False, False)
     """
-    found = verdicts.get(text)
-    if found is None:
+    plain = verdicts.get(text)
+    if plain is None:
         leaf = lower(Comparison(Op.EQ, _ANY, Literal(LiteralType.STRING, text)), negated=False)
         assert isinstance(leaf, SetLeaf)
-        found = len(leaf.sets) == 1
+        plain = len(leaf.sets) == 1
         if len(text) <= _MAX_LENGTH:
-            verdicts[text] = found
-    return found
+            verdicts[text] = plain
+    return plain

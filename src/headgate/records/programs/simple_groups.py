@@ -5,8 +5,7 @@ A system whose arrays stand for their elements asks of a value and of elements a
     (a = 'x' OR array_contains(a, 'x'))
     (a IN ('x', '1') AND a >= '' OR arrays_overlap(a, array('x', '1')))
     (a >= 5 AND a < 7 AND typeof(a) <> 'string' OR exists(a, x -> x >= 5 AND x < 7 AND typeof(x) <> 'string'))
-
-Whether the parser reads a manner so is for others to say, once.
+    (a LIKE 'x%' OR exists(a, x -> typeof(x) = 'string' AND x LIKE 'x%'))
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.casts import INT64_MAX, INT64_MIN
-from headgate.records.programs.decimals import SHORT_LIMIT, whole_key
-from headgate.records.programs.leaves import Facet, float_key
+from headgate.records.programs.intervals import before
+from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, element_leaf, value_leaf
+from headgate.records.programs.lowering import after_prefix
 from headgate.records.programs.shapes import path_of
-from headgate.records.programs.simple_clauses import SimpleClause, is_plain
+from headgate.records.programs.simple_clauses import FACETS, SimpleClause, compare, is_plain
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
 
-_NAME = r"(?P<name>(?>(?:[a-z_]\w*|`[^`]+`)(?:\.(?:[a-z_]\w*|`[^`]+`))*))"
+_NAME = r"(?P<name>(?>(?:[A-Za-z_]\w*|`[^`]+`)(?:\.(?:[A-Za-z_]\w*|`[^`]+`))*))"
 _TEXTS = r"'[^'\\\ud800-\udfff]*+'(?:, '[^'\\\ud800-\udfff]*+')*+"
 _FORM = re.compile(
     rf"\({_NAME} (?:"
@@ -32,24 +31,28 @@ _FORM = re.compile(
     r"|(?P<sign>[<>]=?|=) (?P<number>[0-9]{1,15})(?: AND (?P=name) (?P<other><=?) (?P<high>[0-9]{1,15}))?"
     r" AND typeof\((?P=name)\) <> 'string'"
     r" OR exists\((?P=name), x -> (?P<body>[^()']*)typeof\(x\) <> 'string'\)"
+    r"|LIKE '(?P<prefix>[^'\\%_\ud800-\udfff]++)%'"
+    r" OR exists\((?P=name), x -> typeof\(x\) = 'string' AND x LIKE '(?P=prefix)%'\)"
     r")\)",
-    re.ASCII | re.IGNORECASE,
+    # What is the same in both halves is so in the case of its letters, too.
+    re.ASCII,
 )
 _STRINGS = re.compile(r"'([^']*)'")
-_NUMBERS = bytes((Facet.INT, Facet.FLOAT, Facet.DECIMAL))
+_OF_NUMBERS = [at for at, facet in enumerate(FACETS) if facet != Facet.STRING_INT]
+_NUMBERS = bytes(FACETS[at] for at in _OF_NUMBERS)
 
 
 class SimpleGroup(NamedTuple):
     """A condition on a value or an element.
 
-    value    the leaf of the value; that of elements is the same, of an array
-    last     whether the leaf of the value comes last
-    manner   the condition without its name and literals
+    value     the leaf of the value
+    element   that of elements, if it is not the same, of an array
+    last      whether the leaf of the value comes last
     """
 
-    value: SimpleClause
+    value: SimpleClause | SetLeaf
+    element: SetLeaf | None
     last: bool
-    manner: str
 
 
 def read_group(text: str) -> SimpleGroup | None:
@@ -62,36 +65,34 @@ def read_group(text: str) -> SimpleGroup | None:
         return None
     if pieces["number"] is not None:
         return _numbers(pieces, path)
+    if pieces["prefix"] is not None:
+        return _prefix(pieces["prefix"], path)
     listed = pieces["some"] or pieces["one"]
     texts = _STRINGS.findall(listed)
     guarded = pieces["text"] is not None
     # A list is compared on the facets that all its literals have, so one plain text is enough.
     if not guarded and not any(map(is_plain, texts)):
         return None
-    value = SimpleClause(path, sorted(set(texts)), False, b"", (), (), 0, "")
-    manner = f"{'one' if pieces['one'] else 'some'}{' text' * guarded}"
-    return SimpleGroup(value, guarded, manner)
+    return SimpleGroup(SimpleClause(path, sorted(set(texts)), False, b"", (), (), 0), None, guarded)
+
+
+def _prefix(prefix: str, path: Path) -> SimpleGroup:
+    interval = (before(prefix), after_prefix(prefix))
+    value = value_leaf(path, {Facet.TEXT: (interval,)})
+    return SimpleGroup(value, element_leaf(path, Quantifier.ANY, {Facet.STRING: (interval,)}), False)
 
 
 def _numbers(pieces: re.Match[str], path: Path) -> SimpleGroup | None:
     sign, other = pieces["sign"], pieces["other"] or ""
     asked = f"x {sign} {pieces['number']} AND " + (f"x {other} {pieces['high']} AND " if other else "")
-    low = int(pieces["number"])
-    high = int(pieces["high"]) if other else low
-    if pieces["body"] != asked or high > SHORT_LIMIT or low > SHORT_LIMIT or (other and sign[0] != ">"):
+    if pieces["body"] != asked or (other and sign[0] != ">"):
         return None
-    lows: tuple[int, ...] = (INT64_MIN,) * 3
-    highs: tuple[int, ...] = (INT64_MAX,) * 3
-    if sign in {"=", ">", ">="}:
-        lows = tuple(key + (sign == ">") for key in _keys(low))
-    if sign in {"=", "<", "<="} or other:
-        strict = (other or sign) == "<"
-        highs = tuple(key - strict for key in _keys(high))
+    ends = [compare(path, sign, int(pieces["number"]), negated=False)]
+    if other:
+        ends.append(compare(path, other, int(pieces["high"]), negated=False))
+    lows = tuple(max(each.lows[at] for each in ends) for at in _OF_NUMBERS)
+    highs = tuple(min(each.highs[at] for each in ends) for at in _OF_NUMBERS)
     if any(first > last for first, last in zip(lows, highs, strict=True)):
         return None
-    value = SimpleClause(path, None, False, _NUMBERS, lows, highs, 0, "")
-    return SimpleGroup(value, True, f"{sign} {other}")
-
-
-def _keys(number: int) -> tuple[int, ...]:
-    return number, float_key(float(number)), whole_key(number)
+    value = SimpleClause(path, None, False, _NUMBERS, lows, highs, 0)
+    return SimpleGroup(value, None, True)

@@ -1,45 +1,119 @@
-"""Hot loops over the tail: match events, and read the programs back."""
+"""The tail as flat arrays, an event for it, and the hot loop that matches it.
+
+Compiled code knows fields by place: kernels that take them go through `headgate.core.jit`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.core.jit import inner, kernel
+from headgate.core.jit import bare, bare_inner
 from headgate.records.index.checking import match_glob
+from headgate.records.programs.leaves import TEXT_FACETS, Facet
+from headgate.records.programs.programs import ALL, GLOB, TOP, VALUE
+from headgate.records.programs.tokens import AND, OR, TRUE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.records.tail.arrays import TailArrays, TailEvents
 
-_TOP = 2**63 - 1
-
-
-@inner
-def mix(column: int, key: int) -> int:
-    """Hash a key of a column, in numbers below 2**63, which are the same with and without the JIT."""
-    low, high, sign = key & 0x7FFFFFFF, (key >> 31) & 0x7FFFFFFF, (key >> 62) & 3
-    code = low * 0x1E3779B1 + high * 0x2545F491 + sign * 0x1B873593 + column * 0x0D2C9B5F
-    code ^= code >> 29
-    code = (code & 0x7FFFFFFF) * 0x19D699A5 + (code >> 31) * 0x165667B1
-    return code ^ (code >> 32)
-
-
-@kernel
-def hash_texts(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64], table: NDArray[np.int64], out: NDArray[np.int64]
-) -> None:
-    """Compute the CRC-32 of each text, as zlib does."""
-    for t in range(len(out)):
-        code = 0xFFFFFFFF
-        for i in range(offsets[t], offsets[t + 1]):
-            code = (code >> 8) ^ table[(code ^ np.int64(data[i])) & 0xFF]
-        out[t] = code ^ 0xFFFFFFFF
+LEAF_WORDS, RANGE_WORDS, GUARD_WORDS = 4, 3, 4
+KIND_MASK, ON_NULL = 7, 8
+"""A leaf's first word: the bits of its kind, and the bit that says that it holds for NULL."""
+RUN_BITS, RUN_MASK = 24, 0xFFFFFF
+"""Bits of the number of ranges, below a column."""
+COLUMNS, ELEMENTS, FACET_MASK = 32, 16, 15
+"""Columns of an attribute, those of its elements among them, and the bits of a column that are its facet."""
+SKIP_BITS, SKIP_MASK, LAST_BITS = 5, 31, 1
+"""Below the column of a guard: how many guards on the next alternative begins, and if this one ends here."""
+HAS, OTHER = 1, 2
+"""What an event says of a column: its value has the facet, or has not and is not NULL."""
+IS_TEXT = np.zeros(COLUMNS, np.uint8)
+IS_TEXT[[int(facet) for facet in TEXT_FACETS]] = 1
+_PRESENT, _TEXT = int(Facet.PRESENT), int(Facet.TEXT)
 
 
-@inner
+class TailArrays(NamedTuple):
+    """Filters in the order in which they were added; all arrays have room at their ends.
+
+        filter f      tokens[token_start[f]:token_start[f + 1]] as in `Programs`, for f < filters
+        leaf l        leaves[LEAF_WORDS * l:]: [kind | ON_NULL, attribute, begin, end], the kind as in
+                      `Programs`; a pattern is globs[begin:end], others have the ranges begin to end
+        range r       ranges[RANGE_WORDS * r:]: [column << RUN_BITS | n, low, high] as in `Programs`; n says
+                      in the first range of a column how many there are, rising and disjoint
+        column        COLUMNS * attribute + facet, of elements with ELEMENTS besides
+        text t        text_data[text_offsets[t]:text_offsets[t + 1]], UTF-8, in no order
+        guard g       guards[GUARD_WORDS * g:]: [(column << SKIP_BITS | skip) << LAST_BITS | last, low, high,
+                      bits], g in guard_start[f:f + 2]: fails if the value is NULL, or if its key, of a text
+                      its hash, lies outside or has none of the bits
+
+    A filter does not hold if a guard fails of each of its alternatives. Those lie one behind another: `last`
+    is 1 for the last guard of one, and the next begins `skip` guards on; 0 if there is none.
+
+    Guards are there for speed: most filters fail them, and their programs are not looked at. What lies below
+    `filters`, and what these name, never changes.
+    """
+
+    token_start: NDArray[np.int64]
+    tokens: NDArray[np.int64]
+    leaves: NDArray[np.int64]
+    ranges: NDArray[np.int64]
+    globs: NDArray[np.int16]
+    guard_start: NDArray[np.int64]
+    guards: NDArray[np.int64]
+    text_offsets: NDArray[np.int64]
+    text_data: NDArray[np.uint8]
+    filters: int
+
+
+class TailEvent(NamedTuple):
+    """An event as keys of the tail's columns.
+
+    has[c]        HAS if the value has the facet of column c; of elements, if the value is an array; else 0 if
+                  it is NULL, OTHER if not
+    keys[c]       its key there; of a text its hash, for guards
+    bits[c]       of a text a bit for its hash, of elements that are texts one for each; all for others
+    places[c]     of a text its number in `offsets` and `data`; of elements where multi_keys holds how many
+                  they are, and then their keys or the numbers of texts, multi_has likewise
+    """
+
+    has: NDArray[np.uint8]
+    keys: NDArray[np.int64]
+    bits: NDArray[np.int64]
+    places: NDArray[np.int64]
+    multi_has: NDArray[np.uint8]
+    multi_keys: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]
+
+
+@bare_inner
+def _passes(tail: TailArrays, event: TailEvent, f: int) -> bool:
+    """Tell whether the guards of a filter let an event through."""
+    guards, g = tail.guards, tail.guard_start[f]
+    if g == tail.guard_start[f + 1]:
+        return True
+    while True:
+        at = GUARD_WORDS * g
+        head = guards[at]
+        column = head >> (SKIP_BITS + LAST_BITS)
+        has, key, bits = event.has[column], event.keys[column], event.bits[column]
+        # Not one after the other: which of them fails cannot be foretold.
+        inside = (key >= guards[at + 1]) & (key <= guards[at + 2]) & (bits & guards[at + 3] != 0)
+        if (has == OTHER) | ((has == HAS) & inside):
+            if head & LAST_BITS:
+                return True
+            g += 1
+        else:
+            skip = (head >> LAST_BITS) & SKIP_MASK
+            if skip == 0:
+                return False
+            g += skip
+
+
+@bare_inner
 def _order(
     data: NDArray[np.uint8], start: int, stop: int, other: NDArray[np.uint8], begin: int, end: int
 ) -> int:
@@ -52,303 +126,113 @@ def _order(
     return (1 if start < stop else 0) - (1 if begin < end else 0)
 
 
-@inner
-def _beyond(
-    cut: int,
-    offsets: NDArray[np.int64],
-    pool: NDArray[np.uint8],
-    data: NDArray[np.uint8],
-    start: int,
-    stop: int,
-) -> bool:
-    """Tell whether a text lies behind a cut."""
-    if cut == _TOP:
+@bare_inner
+def _beyond(tail: TailArrays, event: TailEvent, text: int, cut: int) -> bool:
+    """Tell whether a text of an event lies behind a cut."""
+    if cut == TOP:
         return False
-    text = cut >> 1
-    order = _order(data, start, stop, pool, offsets[text], offsets[text + 1])
+    begin, end = tail.text_offsets[cut >> 1], tail.text_offsets[(cut >> 1) + 1]
+    order = _order(event.data, event.offsets[text], event.offsets[text + 1], tail.text_data, begin, end)
     return order > 0 or (order == 0 and (cut & 1) == 0)
 
 
-@inner
-def _hit(
-    code: NDArray[np.int64],
-    place: int,
-    groups: int,
-    columns: NDArray[np.uint8],
-    text_offsets: NDArray[np.int64],
-    text_data: NDArray[np.uint8],
-    keys: NDArray[np.int64],
-    has: NDArray[np.uint8],
-    multi_keys: NDArray[np.int64],
-    multi_has: NDArray[np.uint8],
-    offsets: NDArray[np.int64],
-    data: NDArray[np.uint8],
-    row: int,
-    element: int,
-) -> bool:
-    """Tell whether a value, or one of its elements, lies in one of the groups at a place of the code."""
-    for _ in range(groups):
-        word = code[place]
-        column = word >> 24
-        n = word & 0xFFFFFF
-        place += 1
-        if element < 0:
-            there, key = has[row + column] == 1, keys[row + column]
-        else:
-            where = keys[row + column] + 1 + element
-            there, key = multi_has[where] == 1, multi_keys[where]
-        if n == 0:
-            if not there:
-                return True
-        elif there:
-            # The first range that does not end before the key is the only one that can hold it.
-            low, high = 0, n
-            if columns[column] & 2:
-                start, stop = offsets[key], offsets[key + 1]
-                while low < high:
-                    middle = (low + high) >> 1
-                    if _beyond(code[place + 2 * middle + 1], text_offsets, text_data, data, start, stop):
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low < n and _beyond(code[place + 2 * low], text_offsets, text_data, data, start, stop):
-                    return True
+@bare_inner
+def _in_ranges(tail: TailArrays, event: TailEvent, first: int, last: int, element: int) -> bool:
+    """Tell whether a value, or one of its elements, lies in some ranges."""
+    ranges, r = tail.ranges, first
+    while r < last:
+        head = ranges[RANGE_WORDS * r]
+        column, n = head >> RUN_BITS, head & RUN_MASK
+        is_text, there = IS_TEXT[column & FACET_MASK], event.has[column] == HAS
+        key = event.places[column] if is_text else event.keys[column]
+        if element >= 0:
+            at = event.places[column] + 1 + element
+            there, key = event.multi_has[at] != 0, event.multi_keys[at]
+        r += n
+        if not there:
+            continue
+        # The first range that does not end before the key is the only one that can hold it.
+        low, high = r - n, r
+        while low < high:
+            middle = (low + high) >> 1
+            bound = ranges[RANGE_WORDS * middle + 2]
+            if _beyond(tail, event, key, bound) if is_text else bound < key:
+                low = middle + 1
             else:
-                while low < high:
-                    middle = (low + high) >> 1
-                    if code[place + 2 * middle + 1] < key:
-                        low = middle + 1
-                    else:
-                        high = middle
-                if low < n and code[place + 2 * low] <= key:
-                    return True
-        place += 2 * n
+                high = middle
+        if low < r:
+            begin = ranges[RANGE_WORDS * low + 1]
+            if _beyond(tail, event, key, begin) if is_text else begin <= key:
+                return True
     return False
 
 
-@inner
-def _passes(
-    guards: NDArray[np.int64],
-    place: int,
-    columns: NDArray[np.uint8],
-    keys: NDArray[np.int64],
-    has: NDArray[np.uint8],
-    hashes: NDArray[np.int64],
-    row: int,
-) -> bool:
-    """Tell whether the guard at a place lets an event through."""
-    column = guards[place] >> 32
-    if column < 0:
-        return True
-    if has[row + column] != 1:
-        return bool(has[row + column] == 2)
-    key = keys[row + column]
-    if columns[column] & 2:
-        key = hashes[key]
-    return bool(guards[place + 1] <= key <= guards[place + 2])
+@bare_inner
+def _leaf_holds(tail: TailArrays, event: TailEvent, leaf: int) -> bool:
+    at = LEAF_WORDS * leaf
+    kind, on_null = tail.leaves[at] & KIND_MASK, tail.leaves[at] & ON_NULL
+    column, begin, end = COLUMNS * tail.leaves[at + 1], tail.leaves[at + 2], tail.leaves[at + 3]
+    has, places = event.has, event.places
+    if kind >= GLOB:
+        if has[column + _TEXT] != HAS:
+            return False
+        text = places[column + _TEXT]
+        fits = match_glob(event.data, event.offsets[text], event.offsets[text + 1], tail.globs, begin, end)
+        return bool(fits == (kind == GLOB))
+    elements = 1
+    if kind == VALUE:
+        if has[column + _PRESENT] != HAS:
+            return bool(on_null != 0)
+    else:
+        column += ELEMENTS + _PRESENT
+        if has[column] != HAS:
+            return False
+        elements = event.multi_keys[places[column]]
+    for i in range(elements):
+        if kind != VALUE and event.multi_has[places[column] + 1 + i] == 0:
+            hit = on_null != 0
+        else:
+            hit = _in_ranges(tail, event, begin, end, -1 if kind == VALUE else i)
+        if hit != (kind == ALL):
+            return bool(hit)
+    return bool(kind == ALL)
 
 
-@kernel
+@bare_inner
+def _holds(tail: TailArrays, event: TailEvent, f: int, stack: NDArray[np.bool_]) -> bool:
+    tokens, t, last = tail.tokens, tail.token_start[f], tail.token_start[f + 1]
+    top = 0
+    while t < last:
+        token = tokens[t]
+        t += 1
+        if token <= TRUE:
+            stack[top] = token == TRUE
+            top += 1
+        elif token < 0:
+            top -= 1
+            left, right = stack[top - 1], stack[top]
+            stack[top - 1] = (left and right) if token == AND else (left or right)
+        elif top and t < last and tokens[t] == (OR if stack[top - 1] else AND):
+            # The operand before decides.
+            t += 1
+        else:
+            stack[top] = _leaf_holds(tail, event, token)
+            top += 1
+    return bool(stack[0])
+
+
+@bare
 def match_tail(
     tail: TailArrays,
-    events: TailEvents,
-    begin: int,
-    end: int,
-    seen: NDArray[np.int32],
-    stamp: int,
+    event: TailEvent,
     removed: NDArray[np.uint8],
+    stack: NDArray[np.bool_],
     out: NDArray[np.int32],
-    counts: NDArray[np.int64],
 ) -> int:
-    """Match events begin to end; the filters of each follow those of the one before in `out`, rising.
-
-    Returns the event that did not fit into `out` any more, or end. Event e uses the stamp `stamp + e`.
-    Candidates are collected first, so that the evaluation of programs is compiled in one place; all arrays
-    are taken out of their tuples, because passing a tuple counts references to all of it.
-    """
-    code, at, globs = tail.code, tail.at, tail.globs
-    heads, entries, scan = tail.heads, tail.entries, tail.scan
-    probes, columns = tail.probes, tail.columns
-    text_offsets, text_data = tail.text_offsets, tail.text_data
-    keys, has, multi_keys, multi_has = events.keys, events.has, events.multi_keys, events.multi_has
-    offsets, data, hashes = events.offsets, events.data, events.hashes
+    """List the filters that hold for an event in `out`, rising; returns how many."""
     n = 0
-    for e in range(begin, end):
-        row = e * tail.width
-        found = n
-        for i in range(0, 3 * tail.scanned, 3):
-            if _passes(scan, i, columns, keys, has, hashes, row):
-                number = scan[i] & 0xFFFFFFFF
-                if not removed[number]:
-                    if found >= len(out):
-                        return e
-                    out[found] = number
-                    found += 1
-        for i in range(tail.probed):
-            column = int(probes[i])
-            if has[row + column] != 1:
-                continue
-            element = columns[column] & 1
-            at_key = keys[row + column]
-            # Once for a value, once for each element.
-            for j in range(multi_keys[at_key] if element else 1):
-                key = at_key
-                if element:
-                    key = multi_keys[at_key + 1 + j]
-                    if not multi_has[at_key + 1 + j]:
-                        continue
-                if columns[column] & 2:
-                    key = hashes[key]
-                wanted = mix(column, key)
-                entry = int(heads[wanted & (len(heads) - 1)])
-                while 0 <= entry < tail.posted:
-                    here = 5 * entry
-                    if entries[here] == wanted and _passes(
-                        entries, here + 1, columns, keys, has, hashes, row
-                    ):
-                        number = entries[here + 1] & 0xFFFFFFFF
-                        if seen[number] != stamp + e:
-                            seen[number] = stamp + e
-                            if not removed[number]:
-                                if found >= len(out):
-                                    return e
-                                out[found] = number
-                                found += 1
-                    entry = entries[here + 4]
-        before = n
-        for i in range(n, found):
-            place, last = at[out[i]], at[out[i] + 1]
-            holds = False
-            while place < last:
-                word = code[place]
-                op = word & 15
-                words = word >> 4
-                if op <= 2:
-                    groups = code[place + 1] >> 32
-                    first = place + 2
-                    element, elements = -1, 0
-                    holds = op == 2
-                    if op:
-                        where = row + code[first]
-                        first += 1
-                        element = 0
-                        if has[where] == 1:
-                            elements = multi_keys[keys[where]]
-                        else:
-                            holds = False
-                    while element < elements:
-                        hit = _hit(
-                            code,
-                            first,
-                            groups,
-                            columns,
-                            text_offsets,
-                            text_data,
-                            keys,
-                            has,
-                            multi_keys,
-                            multi_has,
-                            offsets,
-                            data,
-                            row,
-                            element,
-                        )
-                        if hit != (op == 2):
-                            holds = hit
-                            break
-                        element += 1
-                elif op <= 4:
-                    where = row + code[place + 2]
-                    holds = False
-                    if has[where] == 1:
-                        text = keys[where]
-                        begin, stop = offsets[text], offsets[text + 1]
-                        fits = match_glob(data, begin, stop, globs, code[place + 3], code[place + 4])
-                        holds = fits == (op == 3)
-                elif op <= 6:
-                    holds = op == 5
-                elif holds == (op == 7):
-                    # The left operand leaves it open.
-                    words = 0
-                place += 1 + words
-            if holds:
-                out[n] = out[i]
-                n += 1
-        counts[e] = n - before
-        out[before:n].sort()
-    return end
-
-
-@kernel
-def read_back(
-    tail: TailArrays,
-    filters: int,
-    fill: bool,
-    token_start: NDArray[np.int64],
-    tokens: NDArray[np.int32],
-    leaf_kind: NDArray[np.uint8],
-    leaf_attribute: NDArray[np.int32],
-    leaf_on_null: NDArray[np.uint8],
-    range_start: NDArray[np.int64],
-    range_facet: NDArray[np.uint8],
-    range_low: NDArray[np.int64],
-    range_high: NDArray[np.int64],
-    glob_start: NDArray[np.int64],
-    glob_tokens: NDArray[np.int16],
-) -> tuple[int, int, int, int]:
-    """Write the first filters as columns of `Programs`; returns tokens, leaves, ranges and words of patterns.
-
-    Without `fill` only counts. Every push has a leaf of its own. Joins stand where their right operands end.
-    """
-    code, columns, globs = tail.code, tail.columns, tail.globs
-    ends = np.empty(256, np.int64)
-    joins = np.empty(256, np.int32)
-    token = leaf = ranges = words_of_globs = 0
-    for f in range(filters):
-        place, last = tail.at[f], tail.at[f + 1]
-        waiting = 0
-        while place < last:
-            op, words = code[place] & 15, code[place] >> 4
-            if op >= 7:
-                ends[waiting] = place + 1 + words
-                joins[waiting] = 6 - op
-                waiting += 1
-                place += 1
-                continue
-            if fill:
-                tokens[token] = leaf if op <= 4 else 2 - op
-            token += 1
-            if op <= 4:
-                if fill:
-                    leaf_kind[leaf] = op
-                    leaf_attribute[leaf] = code[place + 1] & 0xFFFFFFFF
-                group = place + (2 if op == 0 else 3)
-                for _ in range(code[place + 1] >> 32):
-                    column, n = code[group] >> 24, code[group] & 0xFFFFFF
-                    if fill:
-                        if n == 0:
-                            leaf_on_null[leaf] = 1
-                        for i in range(n):
-                            range_facet[ranges + i] = columns[column] >> 2
-                            range_low[ranges + i] = code[group + 1 + 2 * i]
-                            range_high[ranges + i] = code[group + 2 + 2 * i]
-                    ranges += n
-                    group += 1 + 2 * n
-                if op >= 3:
-                    begin, end = code[place + 3], code[place + 4]
-                    if fill:
-                        glob_tokens[words_of_globs : words_of_globs + end - begin] = globs[begin:end]
-                    words_of_globs += end - begin
-                leaf += 1
-                if fill:
-                    range_start[leaf] = ranges
-                    glob_start[leaf] = words_of_globs
-            place += 1 + words
-            while waiting and ends[waiting - 1] == place:
-                waiting -= 1
-                if fill:
-                    tokens[token] = joins[waiting]
-                token += 1
-        if fill:
-            token_start[f + 1] = token
-    return token, leaf, ranges, words_of_globs
+    for f in range(tail.filters):
+        if not removed[f] and _passes(tail, event, f) and _holds(tail, event, f, stack):
+            out[n] = f
+            n += 1
+    return n

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.records.events.columns import columns_of
-from headgate.records.events.encode import encode
+from headgate.records.events.columns import Columns
 from headgate.records.index.matcher import Matcher, Pairs
 from headgate.records.programs.programs import Programs, concatenate, take
 
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.core.values import Path
-    from headgate.records.events.columns import Columns
-    from headgate.records.index.arrays import Events
     from headgate.records.index.build import Weigh
     from headgate.records.programs.tokens import Program
     from headgate.records.tail.tail import Tail, TailView
@@ -49,6 +46,8 @@ MERGED = 1
 """Events of a batch, for each of their filters, that several layers were asked about when they become one."""
 ALONE = 15
 """Events of a batch that one event by itself is as good as."""
+FEW = 32
+"""Events given as Python values that a tail is asked about one by one; for more, it is indexed."""
 RATIO = 4
 """A layer is built anew with what comes behind it, unless it is more than this many times as large."""
 
@@ -75,17 +74,10 @@ class Layer(NamedTuple):
         """List the attributes that filters look at."""
         return list(self.programs.attributes)
 
-    def match_columns(self, columns: Columns, removed: Removed) -> Pairs:
-        """Match a batch; gives places."""
-        return self._match(encode(columns, self.matcher.built), columns.count, removed)
-
-    def match_events(self, events: Sequence[Event], removed: Removed) -> Pairs:
-        """Match events given as Python values; gives places."""
-        return self._match(self.matcher.encoder.encode(events), len(events), removed)
-
-    def _match(self, encoded: Events, count: int, removed: Removed) -> Pairs:
-        found = self.matcher.match(encoded, count, self.removed(removed))
-        return Pairs(found.events, found.filters + np.int32(self.first))
+    def match_many(self, events: Columns | Sequence[Event], removed: Removed) -> Pairs:
+        """Match events; gives places."""
+        pairs = self.matcher.match(self.matcher.encode(events), self.removed(removed))
+        return Pairs(pairs.events, pairs.filters + np.int32(self.first))
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places."""
@@ -106,12 +98,21 @@ class Layer(NamedTuple):
         return take(self.programs, np.flatnonzero(keep))
 
 
+def layer_of(first: int, programs: Programs, weigh: Weigh | None, mark: str) -> Layer:
+    """Index some late filters."""
+    from headgate.records.index.build import build
+
+    return Layer(first, programs, Matcher(build(programs, weigh), mark), [(_NOTHING, _NOTHING)])
+
+
 class Loose(NamedTuple):
-    """Some late filters in a tail, as many as there are in a view of it."""
+    """Some late filters in a tail, as many as there are in a view of it; a tail is asked about one event."""
 
     first: int
     tail: Tail
     view: TailView
+    made: list[Layer]
+    """The same filters as a layer, once a batch has asked."""
 
     @property
     def filters(self) -> int:
@@ -123,16 +124,20 @@ class Loose(NamedTuple):
         """List the attributes that filters look at."""
         return self.view.attributes
 
-    def match_columns(self, columns: Columns, removed: Removed) -> Pairs:
-        """Match a batch; gives places."""
-        for path in self.view.compared:
-            columns.refuse_foreign(path)
-        counts, places = self.tail.match_columns(self.view, columns, columns.count, removed[self.first :])
-        return Pairs(np.repeat(np.arange(columns.count), counts), places + np.int32(self.first))
+    def indexed(self) -> Layer:
+        """Return the same filters as a layer: for the first batch that asks, one is built."""
+        if not self.made:
+            programs = self.tail.programs(np.ones(self.filters, np.bool_))
+            self.made.append(layer_of(self.first, programs, None, self.tail.mark))
+        return self.made[0]
 
-    def match_events(self, events: Sequence[Event], removed: Removed) -> Pairs:
-        """Match events given as Python values; gives places."""
-        return self.match_columns(columns_of(events), removed)
+    def match_many(self, events: Columns | Sequence[Event], removed: Removed) -> Pairs:
+        """Match events; gives places."""
+        if isinstance(events, Columns) or len(events) > FEW:
+            return self.indexed().match_many(events, removed)
+        matches = [self.match_one(event, removed) for event in events]
+        rows = np.repeat(np.arange(len(matches)), [len(each) for each in matches])
+        return Pairs(rows, np.concatenate([np.zeros(0, np.int32), *matches]))
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places."""
@@ -155,18 +160,14 @@ class LateView(NamedTuple):
         """List the attributes that filters look at."""
         return list(dict.fromkeys(path for part in self.parts for path in part.attributes))
 
-    def match_columns(self, columns: Columns, removed: Removed) -> list[Pairs]:
-        """Match a batch, part after part; removed[p] says that place p is passed over."""
-        return [part.match_columns(columns, removed) for part in self.parts if part.filters]
-
-    def match_events(self, events: Sequence[Event], removed: Removed) -> list[Pairs]:
-        """Do the same for events given as Python values."""
-        return [part.match_events(events, removed) for part in self.parts if part.filters]
+    def match_many(self, events: Columns | Sequence[Event], removed: Removed) -> list[Pairs]:
+        """Match events, part after part; removed[p] says that place p is passed over."""
+        return [part.match_many(events, removed) for part in self.parts if part.filters]
 
     def match_one(self, event: Event, removed: Removed) -> NDArray[np.int32]:
         """Match one event; gives places, rising."""
-        found = [part.match_one(event, removed) for part in self.parts if part.filters]
-        return np.concatenate([np.zeros(0, np.int32), *found])
+        places = [part.match_one(event, removed) for part in self.parts if part.filters]
+        return np.concatenate([np.zeros(0, np.int32), *places])
 
 
 class Layers:
@@ -216,11 +217,11 @@ class Layers:
                 last = self._view.parts[-1]
                 if last.filters >= self._short and not self._busy:
                     last = self._seal()
-            place = self._view.filters
+            position = self._view.filters
             self._tail.add(program)
-            last = Loose(last.first, self._tail, self._tail.view())
-            self._view = LateView((*self._view.parts[:-1], last), place + 1)
-        return place
+            last = Loose(last.first, self._tail, self._tail.view(), [])
+            self._view = LateView((*self._view.parts[:-1], last), position + 1)
+        return position
 
     def note(self, events: int) -> None:
         """Count events that were asked about; any thread may tell, and some events may get lost."""
@@ -265,7 +266,7 @@ class Layers:
         from headgate.records.tail.tail import Tail
 
         tail = Tail(self._mark)
-        return tail, Loose(self._view.filters, tail, tail.view())
+        return tail, Loose(self._view.filters, tail, tail.view(), [])
 
     def settle(self) -> None:
         """Wait until no layer is being built."""
@@ -281,15 +282,12 @@ class Layers:
 
     def _index(self, together: bool) -> None:
         """Make a layer of what is sealed; changes nothing if that fails."""
-        from headgate.records.index.build import build
-
         try:
             with self._placing:
                 sealed = self._view.parts[:-1]
             some = sealed[0 if together else _first_to_merge(sealed) :]
             programs = concatenate([part.kept(np.ones(part.filters, np.bool_)) for part in some])
-            matcher = Matcher(build(programs, self._weigh), self._mark)
-            layer = Layer(some[0].first, programs, matcher, [(_NOTHING, _NOTHING)])
+            layer = layer_of(some[0].first, programs, self._weigh, self._mark)
             with self._placing:
                 before = sealed[: len(sealed) - len(some)]
                 self._view = LateView((*before, layer, *self._view.parts[len(sealed) :]), self._view.filters)

@@ -4,43 +4,67 @@ One thread adds, any number of threads match, without locks: arrays are only app
 full is copied into a larger one, and a view of them is published last, as one reference. What a view counts
 never changes again, so a reader that holds one sees exactly the filters of its moment.
 
-A filter is found through a *cover*: points one of which an event must have for the filter to hold. Of an AND
-that is the cover of one operand, of an OR those of both; a filter that has none is a candidate for every
-event. Nothing is ever taken out: who owns the tail says which filters are removed, and makes an index from
-`programs` in time.
+All filters are gone through for an event. Most have *guards*, each a range or some texts on one attribute,
+and fail the first. Nothing is ever taken out: who owns the tail says which filters are removed, and makes an
+index from `programs` in time.
 """
 
 from __future__ import annotations
 
-import threading
-from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.contents.growing import Growing
+from headgate.contents.columns import Growing
 from headgate.core.interning import TextPool
-from headgate.records.index.arrays import Scratch
-from headgate.records.programs.leaves import Facet
-from headgate.records.programs.programs import Programs, take
-from headgate.records.tail.arrays import TailArrays
-from headgate.records.tail.code import NO_GUARD, Coder
-from headgate.records.tail.events import encode_columns, encode_one, within
-from headgate.records.tail.kernels import match_tail, read_back
+from headgate.records.programs.leaves import FACETS_OF_KIND, TEXT_FACETS, Facet, GlobLeaf, Quantifier
+from headgate.records.programs.programs import GLOB, NOT_GLOB, TOP, Programs, starts, take
+from headgate.records.programs.tokens import AND, MAX_HEIGHT, TRUE
+from headgate.records.tail.events import ALL_BITS, Sides, encode_one, hash_bit, text_hash
+from headgate.records.tail.kernels import (
+    COLUMNS,
+    ELEMENTS,
+    FACET_MASK,
+    GUARD_WORDS,
+    KIND_MASK,
+    LAST_BITS,
+    LEAF_WORDS,
+    ON_NULL,
+    RANGE_WORDS,
+    RUN_BITS,
+    SKIP_BITS,
+    TailArrays,
+    match_tail,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from headgate.core.values import Path
-    from headgate.records.events.columns import Column
+    from headgate.records.programs.intervals import Cut
+    from headgate.records.programs.leaves import Leaf, SetLeaf
     from headgate.records.programs.tokens import Program
-    from headgate.records.tail.arrays import TailEvents
-    from headgate.records.tail.code import Point
-    from headgate.records.tail.events import Sides
+    from headgate.records.tail.events import Side
 
-_BUCKETS = 1 << 12
+    Guard: TypeAlias = tuple[int, int, int, int]
+    """The words of a guard; the first has the column and nothing below it."""
+
+MOST_GUARDS = 16
+"""Guards of an alternative, and alternatives of a filter; what more it joins is found out by its program."""
+_TEXTS = tuple(int(facet) for facet in TEXT_FACETS)
+_BESIDE = [
+    sum(
+        1 << other
+        for other in Facet
+        if other != facet and any({facet, other} <= kind for kind in FACETS_OF_KIND.values())
+    )
+    for facet in Facet
+]
+"""Of each facet the others, one bit each, that a value can have at the same time."""
 
 
 class TailView(NamedTuple):
@@ -49,6 +73,7 @@ class TailView(NamedTuple):
     arrays: TailArrays
     sides: Sides
     named: int
+    texts: int
 
     @property
     def filters(self) -> int:
@@ -60,19 +85,6 @@ class TailView(NamedTuple):
         """List the attributes that filters look at."""
         # Making the list is one step, so no attribute can come in between.
         return list(self.sides.of)[: self.named]
-
-    @property
-    def compared(self) -> list[Path]:
-        """List the attributes that filters look into, beyond whether they are there or arrays."""
-        width = self.arrays.width
-        plain = (Facet.PRESENT, Facet.ARRAY)
-        found = []
-        for path in self.attributes:
-            side = self.sides.of[path]
-            inside = any(facet not in plain for _, facet in within(side.values, width))
-            if inside or any(True for _ in within(side.elements, width)):
-                found.append(path)
-        return found
 
 
 class Tail:
@@ -92,25 +104,24 @@ class Tail:
     def __init__(self, mark: str = "") -> None:
         self.mark = mark
         """What names mean, see `core/values.py`."""
-        self._coder = Coder()
-        self._code = Growing(np.int64)
-        self._at = Growing(np.int64)
-        self._at.append(0)
-        self._entries = Growing(np.int64)
-        self._heads = np.full(_BUCKETS, -1, np.int32)
-        # Of each chain the last entry and their number; readers do not need them.
-        self._last = array("i", [-1]) * _BUCKETS
-        self._sizes = array("i", [0]) * _BUCKETS
-        self._scan = Growing(np.int64)
-        self._probes = Growing(np.int32)
-        self._probed: set[int] = set()
-        self._local = threading.local()
-        self._unfinished = False
-        self._view = self._look(0)
+        self._sides = Sides()
+        # In the order of `TailArrays`.
+        self._token_start, self._tokens, self._leaves, self._ranges = (Growing(np.int64) for _ in range(4))
+        self._globs, self._guard_start, self._guards = (
+            Growing(kind) for kind in (np.int16, np.int64, np.int64)
+        )
+        self._columns = [self._token_start, self._tokens, self._leaves, self._ranges]
+        self._columns += [self._globs, self._guard_start, self._guards]
+        self._token_start.append(0)
+        self._guard_start.append(0)
+        self._text_ends, self._text_data = Growing(np.int64), Growing(np.uint8)
+        self._text_ends.append(0)
+        self._texts: dict[str, tuple[int, int]] = {}
+        self._publish(0)
 
     def __len__(self) -> int:
         """Count the filters."""
-        return self._view.arrays.filters
+        return self._view.filters
 
     def view(self) -> TailView:
         """Return the filters of this moment."""
@@ -118,177 +129,184 @@ class Tail:
 
     def add(self, program: Program) -> int:
         """Add a filter and return its position; for one thread only."""
-        number = self._view.arrays.filters
-        if self._unfinished:
-            self._restore()
-        words, cover = self._coder.translate(program, self._sizes)
-        self._unfinished = True
-        self._code.extend(words)
-        self._at.append(self._code.size)
-        points = cover.points
-        inside = {column for column, _ in points} if points else ()
-        _, column, low, high = min(
-            [guard for guard in cover.guards if guard[1] not in inside], default=NO_GUARD
-        )
-        guard = [column << 32 | number, low, high]
-        if points is None:
-            self._scan.extend(guard)
-        else:
-            self._post(points, guard)
-        self._view = self._look(number + 1)
-        self._unfinished = False
+        number = self._view.filters
+        # What was left of an `add` that failed is forgotten.
+        for column, size in zip(self._columns, self._sizes, strict=True):
+            column.size = size
+        first = self._leaves.size // LEAF_WORDS
+        guards = [self._add_leaf(leaf) for leaf in program.leaves]
+        self._guards.extend(_guard_words(_required(program, guards)))
+        self._guard_start.append(self._guards.size // GUARD_WORDS)
+        self._tokens.extend([first + token if token >= 0 else token for token in program.tokens])
+        self._token_start.append(self._tokens.size)
+        self._publish(number + 1)
         return number
 
-    def _restore(self) -> None:
-        """Forget what was left of an `add` that failed: all that the view does not count."""
-        arrays = self._view.arrays
-        self._at.size = arrays.filters + 1
-        self._code.size = int(self._at.array[arrays.filters])
-        self._scan.size = 3 * arrays.scanned
-        self._probes.size = arrays.probed
-        self._probed = set(arrays.probes[: arrays.probed].tolist())
-        self._entries.size = 5 * arrays.posted
-        self._spread(len(self._heads))
+    def _publish(self, filters: int) -> None:
+        columns = [column.array for column in (*self._columns, self._text_ends, self._text_data)]
+        arrays = TailArrays._make([*columns, filters])
+        self._view = TailView(arrays, self._sides, len(self._sides.of), self._text_ends.size - 1)
+        self._sizes = [column.size for column in self._columns]
 
-    def _look(self, count: int) -> TailView:
-        coder = self._coder
-        arrays = TailArrays(
-            self._code.array,
-            self._at.array,
-            self._heads,
-            self._entries.array,
-            self._scan.array,
-            self._probes.array,
-            coder.columns.array,
-            coder.text_ends.array,
-            coder.text_data.array,
-            coder.globs.array,
-            count,
-            self._entries.size // 5,
-            self._scan.size // 3,
-            self._probes.size,
-            coder.sides.width,
-            coder.text_ends.size - 1,
-        )
-        return TailView(arrays, coder.sides, len(coder.sides.of))
+    def _add_leaf(self, leaf: Leaf) -> list[Guard]:
+        """Append a leaf; returns its guards."""
+        side = self._sides.side(leaf.path)
+        guards: list[Guard] = []
+        if isinstance(leaf, GlobLeaf):
+            _ask(side.values, Facet.TEXT)
+            kind, part, words = NOT_GLOB if leaf.negated else GLOB, self._globs, 1
+        else:
+            kind, part, words = leaf.quantifier | ON_NULL * leaf.on_null, self._ranges, RANGE_WORDS
+        begin = part.size // words
+        if isinstance(leaf, GlobLeaf):
+            part.extend(leaf.tokens)
+        else:
+            guards = self._add_ranges(side, leaf)
+        self._leaves.extend((kind, side.number, begin, part.size // words))
+        return guards
 
-    def _post(self, points: dict[Point, None], guard: list[int]) -> None:
-        """Append entries to the ends of their chains, where readers of older views stop before them."""
-        entry = self._entries.size // 5
-        if entry + len(points) > len(self._heads):
-            self._spread(4 * len(self._heads))
-        self._entries.reserve(5 * len(points))
-        heads, entries, last, sizes = self._heads, self._entries.array, self._last, self._sizes
-        self._entries.extend([word for _, code in points for word in (code, *guard, -1)])
-        for column, code in points:
-            if column not in self._probed:
-                self._probed.add(column)
-                self._probes.append(column)
-            bucket = code & len(heads) - 1
-            if sizes[bucket]:
-                entries[5 * last[bucket] + 4] = entry
-            else:
-                heads[bucket] = entry
-            last[bucket] = entry
-            sizes[bucket] += 1
-            entry += 1
+    def _add_ranges(self, side: Side, leaf: SetLeaf) -> list[Guard]:
+        """Append the ranges of a leaf; returns its guards.
 
-    def _spread(self, buckets: int) -> None:
-        """Lay the chains out anew, in arrays that readers do not have yet."""
-        entries = Growing(np.int64)
-        entries.reserve(len(self._entries.array))
-        entries.extend(self._entries.array[: self._entries.size])
-        table = entries.array[: entries.size].reshape(-1, 5)
-        bucket = table[:, 0] & buckets - 1
-        order = np.argsort(bucket, kind="stable").astype(np.int32)
-        ordered = bucket[order]
-        alike = ordered[1:] == ordered[:-1]
-        table[:, 4] = -1
-        table[order[:-1][alike], 4] = order[1:][alike]
-        heads, last = np.full(buckets, -1, np.int32), np.full(buckets, -1, np.int32)
-        # Backwards, so that the first of each chain is written last and stays.
-        heads[ordered[::-1]] = order[::-1]
-        last[ordered] = order
-        sizes = np.bincount(bucket, minlength=buckets).astype(np.int32)
-        self._heads, self._entries = heads, entries
-        self._last, self._sizes = array("i", last.tobytes()), array("i", sizes.tobytes())
-
-    def match_columns(
-        self, view: TailView, columns: Callable[[Path], Column], count: int, removed: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Match a batch; returns how many filters hold for each event, and these, rising within an event.
-
-        `columns` is asked for each of the view's attributes; removed[p] says that position p is passed over.
+        A value has one of the facets, and passes the guards of the others.
         """
-        if not view.filters:
-            return np.zeros(count, np.int64), np.zeros(0, np.int32)
-        events = encode_columns(view.sides, view.arrays.width, view.attributes, columns, count)
-        return self._match(view, events, count, removed)
+        base, asked = COLUMNS * side.number, side.values
+        if leaf.quantifier is not Quantifier.VALUE:
+            base, asked = base + ELEMENTS, side.elements
+            _ask(asked, Facet.PRESENT)
+        guards: list[Guard] = []
+        facets = sum(1 << facet for facet, _ in leaf.sets)
+        ranges: list[int] = []
+        for facet, intervals in leaf.sets:
+            assert intervals, "a group without ranges would mean NULL"
+            if facet != Facet.PRESENT:
+                _ask(asked, facet)
+            column, first = base + facet, len(ranges)
+            hashes: list[int] = []
+            for low, high in intervals:
+                if facet in _TEXTS:
+                    before, code = self._cut(low)
+                    after, _ = self._cut(high)
+                    # Only texts by themselves have hashes.
+                    if after == before + 1 and not before & 1:
+                        hashes.append(code)
+                else:
+                    before, after = low[0], high[0] - 1
+                ranges += (column << RUN_BITS, before, after)
+            ranges[first] |= len(intervals)
+            if facets & _BESIDE[facet]:
+                continue
+            head = column << (SKIP_BITS + LAST_BITS)
+            if facet not in _TEXTS:
+                guards.append((head, ranges[first + 1], ranges[-1], ALL_BITS))
+            elif len(hashes) == len(intervals):
+                guards.append((head, min(hashes), max(hashes), sum(set(map(hash_bit, hashes)))))
+        self._ranges.extend(ranges)
+        if leaf.on_null or leaf.quantifier is Quantifier.ALL:
+            return []
+        if leaf.quantifier is Quantifier.VALUE:
+            return guards
+        # Of elements there are the bits of texts and nothing else.
+        is_text = len(leaf.sets) == 1 and leaf.sets[0][0] in _TEXTS
+        return [(head, 0, 0, bits) for head, _, _, bits in guards if is_text]
+
+    def _cut(self, cut: Cut) -> tuple[int, int]:
+        """Return the number of a cut, and the hash of its text."""
+        top, text, after = cut
+        if top:
+            return TOP, 0
+        known = self._texts.get(text)
+        if known is None:
+            data = text.encode()
+            number = self._text_ends.size - 1
+            self._text_data.size = int(self._text_ends.array[number])
+            self._text_data.extend(np.frombuffer(data, np.uint8))
+            self._text_ends.append(self._text_data.size)
+            known = self._texts[text] = (2 * number, text_hash(data))
+        return known[0] + after, known[1]
 
     def match_one(
         self, view: TailView, attributes: Mapping[Path, object], removed: NDArray[np.uint8]
     ) -> NDArray[np.int32]:
-        """Match one event; returns the positions of the filters that hold, rising."""
+        """Match one event; returns the positions of the filters that hold, rising.
+
+        removed[p] says that position p is passed over.
+        """
+        matches = np.empty(view.filters, np.int32)
         if not view.filters:
-            return np.zeros(0, np.int32)
-        return self._match(view, encode_one(view.sides, view.arrays.width, attributes), 1, removed)[1]
-
-    def _match(
-        self, view: TailView, events: TailEvents, count: int, removed: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+            return matches
         assert len(removed) >= view.filters
-        scratch = self._scratch(view)
-        counts = np.zeros(count, np.int64)
-        parts: list[NDArray[np.int32]] = []
-        done = 0
-        while done < count:
-            stamp = scratch.stamps(count) - done
-            reached = match_tail(
-                view.arrays, events, done, count, scratch.seen, stamp, removed, scratch.out, counts
-            )
-            if reached == done:
-                scratch.grow()
-                continue
-            parts.append(scratch.out[: counts[done:reached].sum()].copy())
-            done = reached
-        return counts, parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
-
-    def _scratch(self, view: TailView) -> Scratch:
-        """Return this thread's scratch space, with room for as many filters as the view's arrays."""
-        found: Scratch | None = getattr(self._local, "scratch", None)
-        if found is None or len(found.seen) < view.filters:
-            found = self._local.scratch = Scratch(len(view.arrays.at))
-        return found
+        event = encode_one(view.sides, view.named, attributes)
+        return matches[: match_tail(view.arrays, event, removed, np.empty(MAX_HEIGHT, np.bool_), matches)]
 
     def programs(self, keep: NDArray[np.bool_]) -> Programs:
         """Return the kept ones of the first `len(keep)` filters, in columns; any thread may ask."""
         view = self._view
         arrays, filters = view.arrays, len(keep)
         assert filters <= view.filters
-        tokens, leaves, ranges, globs = _read_back(arrays, filters, 0, 0, 0, 0)[0]
-        found = _read_back(arrays, filters, tokens, leaves, ranges, globs)[1]
-        offsets = arrays.text_offsets[: arrays.texts + 1].copy()
-        texts = TextPool(offsets, arrays.text_data[: offsets[-1]].copy())
-        columns: dict[str, Any] = dict(zip(Programs._fields, found, strict=False))
-        programs = Programs(**columns, texts=texts, attributes=tuple(view.attributes))
+        token_start = arrays.token_start[: filters + 1]
+        tokens = arrays.tokens[: token_start[-1]].astype(np.int32)
+        leaves = arrays.leaves[: LEAF_WORDS * (int(tokens.max(initial=-1)) + 1)].reshape(-1, LEAF_WORDS)
+        kind, sizes = leaves[:, 0] & KIND_MASK, leaves[:, 3] - leaves[:, 2]
+        range_start = starts(np.where(kind < GLOB, sizes, 0))
+        glob_start = starts(np.where(kind < GLOB, 0, sizes))
+        ranges = arrays.ranges[: RANGE_WORDS * range_start[-1]].reshape(-1, RANGE_WORDS)
+        offsets = arrays.text_offsets[: view.texts + 1]
+        programs = Programs(
+            token_start=token_start,
+            tokens=tokens,
+            leaf_kind=kind.astype(np.uint8),
+            leaf_attribute=leaves[:, 1].astype(np.int32),
+            leaf_on_null=(leaves[:, 0] & ON_NULL != 0).astype(np.uint8),
+            range_start=range_start,
+            range_facet=(ranges[:, 0] >> RUN_BITS & FACET_MASK).astype(np.uint8),
+            range_low=ranges[:, 1],
+            range_high=ranges[:, 2],
+            glob_start=glob_start,
+            glob_tokens=arrays.globs[: glob_start[-1]],
+            texts=TextPool(offsets, arrays.text_data),
+            attributes=tuple(view.attributes),
+        )
         return take(programs, np.flatnonzero(keep))
 
 
-def _read_back(
-    arrays: TailArrays, filters: int, tokens: int, leaves: int, ranges: int, globs: int
-) -> tuple[tuple[int, int, int, int], tuple[NDArray[Any], ...]]:
-    """Make columns of the given lengths and write programs into them; without tokens, only count."""
-    out = (
-        np.zeros(filters + 1, np.int64),
-        np.zeros(tokens, np.int32),
-        np.zeros(leaves, np.uint8),
-        np.zeros(leaves, np.int32),
-        np.zeros(leaves, np.uint8),
-        np.zeros(leaves + 1, np.int64),
-        np.zeros(ranges, np.uint8),
-        np.zeros(ranges, np.int64),
-        np.zeros(ranges, np.int64),
-        np.zeros(leaves + 1, np.int64),
-        np.zeros(globs, np.int16),
-    )
-    return read_back(arrays, filters, tokens > 0, *out), out
+def _ask(facets: list[int], facet: int) -> None:
+    if facet not in facets:
+        facets.append(int(facet))
+
+
+def _required(program: Program, guards: list[list[Guard]]) -> list[list[Guard]]:
+    """List alternatives: an event for which a program holds passes all guards of one of them."""
+    stack: list[list[list[Guard]]] = []
+    for token in program.tokens:
+        if token >= 0:
+            stack.append([guards[token]])
+        elif token <= TRUE:
+            stack.append([[]])
+        else:
+            right, left = stack.pop(), stack.pop()
+            if token != AND:
+                stack.append([*left, *right] if len(left) + len(right) <= MOST_GUARDS else [[]])
+            elif len(left) == len(right) == 1:
+                stack.append([[*left[0], *right[0]][:MOST_GUARDS]])
+            else:
+                # One of the two is enough: the one that has guards throughout, and fewer alternatives.
+                stack.append(min(left, right, key=lambda each: ([] in each, len(each))))
+        assert len(stack) <= MAX_HEIGHT
+    assert len(stack) == 1, "pushes are one more than joins"
+    return stack[0]
+
+
+def _guard_words(alternatives: list[list[Guard]]) -> list[int]:
+    """Return the words of the guards of a filter; of none, if one of its alternatives has none."""
+    if [] in alternatives:
+        return []
+    words: list[int] = []
+    for number, guards in enumerate(alternatives, 1):
+        first = len(words)
+        words.extend(chain.from_iterable(guards))
+        words[-GUARD_WORDS] |= 1
+        if number < len(alternatives):
+            for skip, at in enumerate(range(len(words) - GUARD_WORDS, first - 1, -GUARD_WORDS), 1):
+                words[at] |= skip << LAST_BITS
+    return words

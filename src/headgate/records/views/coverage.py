@@ -1,22 +1,158 @@
-"""Which clauses imply which, and hot loops: whether conjunctions embed, and what they cover."""
+"""The clauses of views, which imply which, and hot loops: whether conjunctions embed, what they cover.
+
+A view is taken apart after `rewrite.normalise`: what its topmost AND joins are its clauses, and logic is
+two-valued. The view gives an event if its filter is TRUE, which is so if and only if all clauses are.
+
+A clause is a tree of leaves. One leaf implies another if whatever makes it true makes the other true: on each
+facet its set lies in the other's. Trees are compared as in a free lattice, where `x AND y` lies below `x` and
+`x` below `x OR y`. What is found is so on every event, and implication is transitive. Not all is found:
+`a < 2 AND a > 0` together imply things that neither does.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
-from headgate.records.programs.leaves import Facet, SetLeaf
-from headgate.records.views.clauses import leaf_implies, paths_of, tree_implies
+from headgate.core.values import dotted
+from headgate.records.language.model import And, Constant
+from headgate.records.language.printing import print_filter
+from headgate.records.language.rewrite import normalise
+from headgate.records.programs.binding import parse_text
+from headgate.records.programs.intervals import intersection
+from headgate.records.programs.leaves import Facet, GlobLeaf, Leaf, Quantifier, SetLeaf, line
+from headgate.records.programs.program import compile_program
+from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
+    from headgate.records.language.model import Expression
     from headgate.records.programs.intervals import Cut
-    from headgate.records.views.clauses import Tree, ViewClause
+
+
+class Junction(NamedTuple):
+    """`left AND right` or `left OR right`."""
+
+    sign: int
+    left: Tree
+    right: Tree
+
+
+Tree: TypeAlias = "SetLeaf | GlobLeaf | Junction | bool"
+
+NEVER = "FALSE"
+"""Stands among the names of clauses for what is never true: only that implies it."""
+
+
+class ViewClause(NamedTuple):
+    """A clause as a tree, in words, and the attributes that whatever implies it must look at too."""
+
+    tree: Tree
+    expression: Expression
+    names: frozenset[str]
+
+    @property
+    def text(self) -> str:
+        """Write the clause down."""
+        return print_filter(self.expression)
+
+
+def clauses_of(text: str) -> list[ViewClause]:
+    """Take a filter of the dialect SQL apart.
+
+    >>> [clause.text for clause in clauses_of("a BETWEEN 1 AND 5 AND (b = 2 OR NOT c) AND TRUE")]
+    ['a >= 1', 'a <= 5', 'b = 2 OR NOT c']
+    """
+    whole = normalise(parse_text(text))
+    parts = whole.children if isinstance(whole, And) else (whole,)
+    clauses: dict[Tree, ViewClause] = {}
+    for part in parts:
+        if part != Constant(value=True):
+            tree = _tree(part)
+            clauses.setdefault(tree, ViewClause(tree, part, _names(tree)))
+    return list(clauses.values())
+
+
+def _tree(expression: Expression) -> Tree:
+    program = compile_program(expression)
+    stack: list[Tree] = []
+    for token in program.tokens:
+        if token in {AND, OR}:
+            right = stack.pop()
+            stack.append(Junction(token, stack.pop(), right))
+        elif token in {TRUE, FALSE}:
+            stack.append(token == TRUE)
+        else:
+            stack.append(program.leaves[token])
+    return stack.pop()
+
+
+def paths_of(tree: Tree) -> frozenset[str]:
+    """List the attributes that a clause looks at."""
+    if isinstance(tree, Junction):
+        return paths_of(tree.left) | paths_of(tree.right)
+    return frozenset({NEVER}) if isinstance(tree, bool) else frozenset({dotted(tree.path)})
+
+
+def _names(tree: Tree) -> frozenset[str]:
+    """List what all ways in which a clause can be true look at; what implies it does as well."""
+    if isinstance(tree, Junction):
+        left, right = _names(tree.left), _names(tree.right)
+        return left | right if tree.sign == AND else left & right
+    return paths_of(tree) if tree is not True else frozenset()
+
+
+def tree_implies(strong: Tree, weak: Tree) -> bool:
+    """Tell whether a clause is found to imply another."""
+    return _below(strong, weak, {})
+
+
+def _below(strong: Tree, weak: Tree, known: dict[tuple[int, int], bool]) -> bool:
+    key = id(strong), id(weak)
+    implies = known.get(key)
+    if implies is None:
+        implies = known[key] = _compare(strong, weak, known)
+    return implies
+
+
+def _compare(strong: Tree, weak: Tree, known: dict[tuple[int, int], bool]) -> bool:
+    if isinstance(strong, Junction) and strong.sign == OR:
+        return _below(strong.left, weak, known) and _below(strong.right, weak, known)
+    if isinstance(weak, Junction) and weak.sign == AND:
+        return _below(strong, weak.left, known) and _below(strong, weak.right, known)
+    if isinstance(weak, Junction) and (_below(strong, weak.left, known) or _below(strong, weak.right, known)):
+        return True
+    if isinstance(strong, Junction):
+        return _below(strong.left, weak, known) or _below(strong.right, weak, known)
+    if isinstance(strong, bool) or isinstance(weak, bool | Junction):
+        return weak is True or strong is weak
+    return leaf_implies(strong, weak)
+
+
+_PRESENT = (Facet.PRESENT, (line(Facet.PRESENT),))
+
+
+def leaf_implies(strong: Leaf, weak: Leaf) -> bool:
+    """Tell whether whatever makes a leaf true makes another true."""
+    if strong.path != weak.path:
+        return False
+    if strong == weak:
+        return True
+    if not isinstance(weak, SetLeaf):
+        return False
+    if isinstance(strong, SetLeaf) and strong.on_null and not weak.on_null:
+        return False
+    if weak.quantifier is Quantifier.VALUE and _PRESENT in weak.sets:
+        return True
+    if not isinstance(strong, SetLeaf) or strong.quantifier is not weak.quantifier:
+        return False
+    theirs = dict(weak.sets)
+    return all(intersection(own, theirs.get(facet, ())) == own for facet, own in strong.sets)
 
 
 class _Group(NamedTuple):
@@ -38,7 +174,7 @@ def implied(clauses: Sequence[ViewClause]) -> list[NDArray[np.int32]]:
             looking.setdefault(path, []).append(number)
     plain = [_is_plain(clause.tree) for clause in clauses]
     odd = {path: [each for each in numbers if not plain[each]] for path, numbers in looking.items()}
-    found: list[list[NDArray[np.int32]]] = [[] for _ in clauses]
+    weaker: list[list[NDArray[np.int32]]] = [[] for _ in clauses]
     for weak, clause in enumerate(clauses):
         # What implies a clause looks at all of its names; if it has none, at some attribute of it.
         asked = odd if plain[weak] else looking
@@ -47,15 +183,15 @@ def implied(clauses: Sequence[ViewClause]) -> list[NDArray[np.int32]]:
             paths = [min(clause.names, key=lambda name: len(looking[name]))]
         for strong in {number for path in paths for number in asked[path]}:
             if strong != weak and tree_implies(clauses[strong].tree, clause.tree):
-                found[strong].append(np.array([weak], np.int32))
+                weaker[strong].append(np.array([weak], np.int32))
     leaves = {
         number: clause.tree
         for number, clause in enumerate(clauses)
         if plain[number] and isinstance(clause.tree, SetLeaf)
     }
-    _compare(leaves, found)
+    _compare_sets(leaves, weaker)
     none = np.zeros(0, np.int32)
-    return [np.sort(np.concatenate([none, *row])) for row in found]
+    return [np.sort(np.concatenate([none, *row])) for row in weaker]
 
 
 def _is_plain(tree: Tree) -> bool:
@@ -63,7 +199,7 @@ def _is_plain(tree: Tree) -> bool:
     return isinstance(tree, SetLeaf) and all(facet != Facet.PRESENT for facet, _ in tree.sets)
 
 
-def _compare(leaves: dict[int, SetLeaf], found: list[list[NDArray[np.int32]]]) -> None:
+def _compare_sets(leaves: dict[int, SetLeaf], weaker: list[list[NDArray[np.int32]]]) -> None:
     ranks = _ranks(leaves.values())
     sharing: dict[object, dict[tuple[Facet, ...], list[int]]] = {}
     for number, leaf in leaves.items():
@@ -73,20 +209,20 @@ def _compare(leaves: dict[int, SetLeaf], found: list[list[NDArray[np.int32]]]) -
         groups = [_group(facets, numbers, leaves, ranks) for facets, numbers in kinds.items()]
         for group in groups:
             wider = [each for each in groups if set(group.facets) <= set(each.facets)]
-            for place, strong in enumerate(group.numbers.tolist()):
+            for position, strong in enumerate(group.numbers.tolist()):
                 for other in wider:
-                    found[strong].append(_inside(group, place, other, leaves))
+                    weaker[strong].append(_inside(group, position, other, leaves))
 
 
-def _inside(group: _Group, place: int, other: _Group, leaves: dict[int, SetLeaf]) -> NDArray[np.int32]:
+def _inside(group: _Group, position: int, other: _Group, leaves: dict[int, SetLeaf]) -> NDArray[np.int32]:
     """List the sets of a group that one of another group lies in, but for itself."""
-    may = other.on_null | ~group.on_null[place]
+    may = other.on_null | ~group.on_null[position]
     for facet in group.facets:
-        may &= (other.lows[facet] <= group.lows[facet][place]) & (
-            other.highs[facet] >= group.highs[facet][place]
+        may &= (other.lows[facet] <= group.lows[facet][position]) & (
+            other.highs[facet] >= group.highs[facet][position]
         )
-    strong = int(group.numbers[place])
-    sure = may & other.simple if group.simple[place] else np.zeros(len(may), np.bool_)
+    strong = int(group.numbers[position])
+    sure = may & other.simple if group.simple[position] else np.zeros(len(may), np.bool_)
     asked = other.numbers[may & ~sure].tolist()
     certain = other.numbers[sure & (other.numbers != strong)]
     more = [weak for weak in asked if weak != strong and leaf_implies(leaves[strong], leaves[weak])]
@@ -156,12 +292,12 @@ def _implies(views: Conjunctions, strong: int, weak: int) -> bool:
 def _embeds(views: Conjunctions, source: int, target: int) -> bool:
     """Tell whether each clause of a view is implied by one of another."""
     for i in range(views.starts[source], views.starts[source + 1]):
-        found = False
+        covered = False
         for j in range(views.starts[target], views.starts[target + 1]):
             if _implies(views, views.clauses[j], views.clauses[i]):
-                found = True
+                covered = True
                 break
-        if not found:
+        if not covered:
             return False
     return True
 
@@ -187,13 +323,13 @@ def cover(
         if whole or first == end:
             masks[i] = views.needed[target]
             continue
-        found = np.uint64(0)
+        mask = np.uint64(0)
         for j in range(first, end):
             for k in range(views.starts[source], views.starts[source + 1]):
                 if _implies(views, views.clauses[k], views.clauses[j]):
-                    found |= _ONE << np.uint64(j - first)
+                    mask |= _ONE << np.uint64(j - first)
                     break
-        masks[i] = found
+        masks[i] = mask
 
 
 @bare_inner

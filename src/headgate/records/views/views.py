@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from headgate.contents.views import ArrayViews
+from headgate.contents.views import Views
 from headgate.core.event import Event
 from headgate.errors import PlanError
 from headgate.records.computed import marked_as
@@ -23,8 +23,7 @@ from headgate.records.language.printing import print_filter
 from headgate.records.names import plain_text
 from headgate.records.programs.binding import parse_text
 from headgate.records.reference import matches
-from headgate.records.views.clauses import clauses_of, tree_implies
-from headgate.records.views.coverage import Conjunctions, cover, implied, sign
+from headgate.records.views.coverage import Conjunctions, clauses_of, cover, implied, sign, tree_implies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.records.language.model import Expression
-    from headgate.records.views.clauses import Tree, ViewClause
+    from headgate.records.views.coverage import Tree, ViewClause
 
     Given: TypeAlias = Event | Id | None
 
@@ -63,7 +62,7 @@ class Rewriting(NamedTuple):
         return given
 
 
-class RecordViews(ArrayViews):
+class RecordViews(Views):
     """Views over records by number; `carries` says what they give: ROW or KEY.
 
     Labels are attributes, items the clauses of a view: one that has none needs bit 0, one of more than 64
@@ -136,10 +135,6 @@ class RecordViews(ArrayViews):
         """Make what computes a view from others; refuses inputs that do not cover it."""
         return Rewriting(tuple(one.expression for one in self._left(view, inputs)), self._mark)
 
-    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Given]) -> Given:
-        """Compute what a view gives from what others give for the same event."""
-        return self.rewriting(view, inputs).run(results)
-
     def pack(self, result: Given) -> Any:
         """Return an event as its id, data and time, or an id as it is."""
         if isinstance(result, Event):
@@ -183,8 +178,8 @@ class RecordViews(ArrayViews):
                 "feed it by the source"
             )
         embeds, masks = self.coverage(np.array(inputs, np.int32), np.full(len(inputs), view, np.int32))
-        for one, found in zip(inputs, embeds.tolist(), strict=True):
-            if not found:
+        for one, embedded in zip(inputs, embeds.tolist(), strict=True):
+            if not embedded:
                 raise PlanError(
                     f"view {view} cannot be computed from view {one}, which may lack events of it: "
                     f"{self._written(one)} is not implied by {self._written(view)}"

@@ -157,11 +157,11 @@ class _Placing:
             forth = sweep % 2 == 0
             numbers = range(len(self.columns)) if forth else reversed(range(len(self.columns)))
             for number in numbers:
-                place = self._places()
+                where = self._places()
                 keys = {}
                 for item in self.columns[number]:
                     near = self.items[item].before if forth else self.items[item].after
-                    middle = sum(place[each] for each in near) / len(near) if near else place[item]
+                    middle = sum(where[each] for each in near) / len(near) if near else where[item]
                     keys[item] = (self.items[item].rank, middle, item)
                 self.columns[number].sort(key=keys.__getitem__)
             crossings = self._crossings()
@@ -178,10 +178,10 @@ class _Placing:
         }  # fmt: skip
 
     def _crossings(self) -> int:
-        place = self._places()
+        where = self._places()
         count = 0
         for column in self.columns:
-            lines = [(place[left], place[right]) for left in column for right in self.items[left].after]
+            lines = [(where[left], where[right]) for left in column for right in self.items[left].after]
             for i, (a, b) in enumerate(lines):
                 count += sum((a - c) * (b - d) < 0 for c, d in lines[i + 1 :])
         return count
@@ -201,9 +201,9 @@ class _Placing:
                 for before, item in pairwise(column):
                     offsets.append(offsets[-1] + self._apart(before, item))
                 for item, offset in zip(column, offsets, strict=True):
-                    found = self.items[item]
-                    near = found.before + found.after
-                    middle = sum(self.items[each].y for each in near) / len(near) if near else found.y
+                    entry = self.items[item]
+                    near = entry.before + entry.after
+                    middle = sum(self.items[each].y for each in near) / len(near) if near else entry.y
                     wanted.append(middle - offset)
                 # What is in order of rank is a way from one to the next, and stays together.
                 tops = [sum(wanted) / len(wanted)] * len(wanted) if number in self.ranked else _rising(wanted)
@@ -217,15 +217,15 @@ class _Placing:
 
     def _ports(self) -> dict[tuple[int, bool], list[tuple[int, bool]]]:
         """List the ends of links at the left and right of boxes, from the top: (link, is its source)."""
-        found: dict[tuple[int, bool], list[tuple[float, int, bool]]] = defaultdict(list)
+        ends_at: dict[tuple[int, bool], list[tuple[float, int, bool]]] = defaultdict(list)
         for number, (link, chain) in enumerate(zip(self.links, self.chains, strict=True)):
             first, last = chain[0], chain[-1]
             same = self.items[first].column == self.items[last].column
             if same and self._straight(link):
                 continue
-            found[first, True].append((self.items[chain[1]].y, number, first == link.source))
-            found[last, same].append((self.items[chain[-2]].y, number, last == link.source))
-        return {side: [(link, end) for _, link, end in sorted(ends)] for side, ends in found.items()}
+            ends_at[first, True].append((self.items[chain[1]].y, number, first == link.source))
+            ends_at[last, same].append((self.items[chain[-2]].y, number, last == link.source))
+        return {side: [(link, end) for _, link, end in sorted(ends)] for side, ends in ends_at.items()}
 
     def _straight(self, link: Link) -> bool:
         """Tell whether a link within a column joins neighbours, between which there is no room for more."""

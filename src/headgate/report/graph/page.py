@@ -20,10 +20,8 @@ from headgate.graph.summary import (
 from headgate.report import words
 from headgate.report.graph import picture as graph_picture
 from headgate.report.graph import words as graph_words
-from headgate.report.graph.scene import scene
-from headgate.report.graph.stops import count as stop_count
-from headgate.report.graph.stops import stops
-from headgate.report.pages import Tile, check_output, template, write_whole
+from headgate.report.graph.scene import count_stops, scene, stops
+from headgate.report.pages import Tile, template, write_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,8 +30,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event
     from headgate.graph.changes.view import View
     from headgate.graph.summary import Journey, Outline
-    from headgate.report.graph.scene import Scene
-    from headgate.report.graph.stops import Stop
+    from headgate.report.graph.scene import Scene, Stop
 
 _SHOWN = 50
 _LARGEST = 5
@@ -55,11 +52,11 @@ class GraphReport:
     @classmethod
     def of(cls, title: str, view: View, event: Event | None = None, command: str = "") -> GraphReport:
         """Sum up a graph, and follow an event if one is given."""
-        found = outline(view)
+        summary = outline(view)
         if event is None:
-            return cls(title, view, found, None, None, (), command)
-        journey = follow(view, found, event)
-        return cls(title, view, found, event, journey, tuple(stops(view, found, journey, event)), command)
+            return cls(title, view, summary, None, None, (), command)
+        journey = follow(view, summary, event)
+        return cls(title, view, summary, event, journey, tuple(stops(view, summary, journey, event)), command)
 
     @property
     def scene(self) -> Scene:
@@ -91,20 +88,14 @@ class _Table(NamedTuple):
 
 def write(report: GraphReport, path: Path) -> None:
     """Write a report in the format of its file's name, whole or not at all."""
-    check_output(path)
-    if path.suffix == ".svg":
-        data = graph_picture.svg(report.scene, report.sentence)
-    elif path.suffix == ".png":
-        data = graph_picture.png(report.scene, report.sentence)
-    else:
-        data = render(report).encode("utf-8", "replace")
-    write_whole(data, path)
+    picture = {"svg": graph_picture.svg, "png": graph_picture.png}
+    write_as(path, lambda: render(report), lambda form: picture[form](report.scene, report.sentence))
 
 
 def render(report: GraphReport) -> str:
     """Return the page of a report."""
     shown = report.scene
-    left_out = 0 if report.journey is None else stop_count(report.journey) - len(report.stops)
+    left_out = 0 if report.journey is None else count_stops(report.journey) - len(report.stops)
     served = _served(report)
     return template("graph_page.html.j2").render(
         report=report,
@@ -114,7 +105,6 @@ def render(report: GraphReport) -> str:
         svg=graph_picture.inline(shown) if shown.parts else None,
         stops=report.stops,
         stops_left_out=left_out,
-        count=words.count,
         served=served,
         more=words.count(left) if (left := _got(report) - len(served)) else "",
         event=json.dumps(report.event.data, ensure_ascii=False, default=str) if report.event else "",
@@ -123,23 +113,23 @@ def render(report: GraphReport) -> str:
 
 
 def _tiles(report: GraphReport) -> list[Tile]:
-    found, journey = report.outline, report.journey
-    filtered = int(np.count_nonzero(found.via >= 0))
+    outline, journey = report.outline, report.journey
+    filtered = int(np.count_nonzero(outline.via >= 0))
     tiles = [
         Tile(
             "nodes",
-            words.count(found.nodes),
-            f"in {words.many(found.components, 'component')}: within one, each leads to each",
+            words.count(outline.nodes),
+            f"in {words.many(outline.components, 'component')}: within one, each leads to each",
         ),
         Tile(
             "edges",
-            words.count(found.edges),
+            words.count(outline.edges),
             f"links an event may take; {words.count(filtered) if filtered else 'none'} with a filter",
         ),
-        Tile("subscriptions", words.count(report.subscriptions), f"who may get events; {_hanging(found)}"),
+        Tile("subscriptions", words.count(report.subscriptions), f"who may get events; {_hanging(outline)}"),
     ]
     if journey is None:
-        largest = int(found.sizes.max(initial=0))
+        largest = int(outline.sizes.max(initial=0))
         return [*tiles, Tile("largest component", words.count(largest), _largest(largest))]
     share = words.share_of(len(journey.served), report.subscriptions)
     return [*tiles, Tile("subscriptions that got it", words.count(len(journey.served)), f"{share} of all")]
@@ -149,8 +139,8 @@ def _largest(nodes: int) -> str:
     return "node: no cycle leads back to one" if nodes == 1 else "nodes, each of which leads to each"
 
 
-def _hanging(found: Outline) -> str:
-    hanging = len(found.vertex) - found.nodes
+def _hanging(outline: Outline) -> str:
+    hanging = len(outline.vertex) - outline.nodes
     return f"{words.count(hanging)} attached to nodes" if hanging else "served by nodes"
 
 
@@ -160,17 +150,17 @@ def _got(report: GraphReport) -> int:
 
 def _served(report: GraphReport) -> list[str]:
     places = report.journey.served[:_SHOWN].tolist() if report.journey else []
-    return [words.clean(str(report.view.subscription_id(place))) for place in places]
+    return [words.clean(str(report.view.subscription_id(number))) for number in places]
 
 
 def _path_table(report: GraphReport) -> Iterator[_Table]:
     """Count what the event reached, layer by layer."""
-    found, journey = report.outline, report.journey
+    outline, journey = report.outline, report.journey
     if journey is None:
         return
     rows = []
     for layer, name in graph_words.LAYERS.items():
-        there = found.layer == layer
+        there = outline.layer == layer
         if there.any():
             counts = (journey.reached & there).sum(), (journey.stopped & there).sum(), there.sum()
             rows.append((name, *(words.count(int(count)) for count in counts)))
@@ -183,18 +173,18 @@ def _path_table(report: GraphReport) -> Iterator[_Table]:
     )
 
 
-def _degree_table(found: Outline) -> _Table:
+def _degree_table(outline: Outline) -> _Table:
     rows = [
         (
             graph_words.LAYERS[each.layer],
-            graph_words.kind_name(found.kinds, each.kind, each.points),
+            graph_words.kind_name(outline.kinds, each.kind, each.points),
             words.count(each.points),
             f"{each.mean_in:,.1f}",
             words.count(each.most_in),
             f"{each.mean_out:,.1f}",
             words.count(each.most_out),
         )
-        for each in degrees(found)
+        for each in degrees(outline)
     ]
     columns = ("layer", "kind", "number", "edges in, mean", "most", "edges out, mean", "most")
     meaning = (
@@ -204,24 +194,24 @@ def _degree_table(found: Outline) -> _Table:
     return _Table("Layers and degrees", columns, rows, 2, meaning)
 
 
-def _component_table(found: Outline) -> _Table:
-    sizes = np.sort(found.sizes)[::-1]
+def _component_table(outline: Outline) -> _Table:
+    sizes = np.sort(outline.sizes)[::-1]
     large = sizes[sizes > 1]
-    past = (found.layer[found.source] == PUBLISHER) & (found.layer[found.target] == SUBSCRIBER)
+    past = (outline.layer[outline.source] == PUBLISHER) & (outline.layer[outline.target] == SUBSCRIBER)
     rows = [
-        ("nodes", words.count(found.nodes)),
-        ("edges", words.count(found.edges)),
+        ("nodes", words.count(outline.nodes)),
+        ("edges", words.count(outline.edges)),
         ("edges straight from publishers to subscribers", words.count(int(np.count_nonzero(past)))),
-        ("strongly connected components", words.count(found.components)),
+        ("strongly connected components", words.count(outline.components)),
         ("of more than one node", words.count(len(large))),
         ("the largest of them", ", ".join(words.count(int(size)) for size in large[:_LARGEST]) or "none"),
     ]
     rows += [
         (f"intermediaries: {name}", words.count(count))
         for side, name in graph_words.SIDES.items()
-        if (count := int(np.count_nonzero((found.layer == INTERMEDIARY) & (found.side == side))))
+        if (count := int(np.count_nonzero((outline.layer == INTERMEDIARY) & (outline.side == side))))
     ]
-    hanging = int(np.count_nonzero(found.kind == HANGING))
+    hanging = int(np.count_nonzero(outline.kind == HANGING))
     rows += [("subscriptions that hang at nodes", words.count(hanging))] * bool(hanging)
     meaning = "A strongly connected component is a set of nodes in which each leads to each; most are of one."
     return _Table("Structure", ("what", "number"), rows, meaning=meaning)

@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import io
 import re
-import warnings
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from headgate.report import words
-from headgate.report.drawing import GRID, INK, PANEL, SOFT, STYLE, Chart, adapt
+from headgate.report.drawing import GRID, INK, PANEL, SOFT, Chart, adapt, styled
 from headgate.report.graph import strokes
 from headgate.report.graph.layout import Box, Layout, Link, place
 from headgate.report.graph.scene import State, Tie
 from headgate.report.graph.strokes import LINE, LOOKS, fit, measure, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from matplotlib.axes import Axes
 
     from headgate.report.graph.scene import Part, Scene
@@ -46,7 +41,7 @@ def svg(shown: Scene, sentence: str) -> bytes:
 
 def png(shown: Scene, sentence: str) -> bytes:
     """Draw a graph as a PNG file."""
-    with _style():
+    with styled(_NAME):
         drawn = io.BytesIO()
         figure = draw(shown, sentence)
         figure.savefig(drawn, format="png", dpi=150, metadata={"Software": None})
@@ -60,13 +55,13 @@ def inline(shown: Scene) -> str:
 
 def chart(name: str, heading: str, caption: str, shown: Scene) -> Chart:
     """Make a chart of boxes and links: one among others of a page or a sheet."""
-    with _style():
+    with styled(_NAME):
         painter = _Painter(shown, None)
     return Chart(name, heading, caption, painter.height / 72, painter.paint, painter.width / 72, fixed=True)
 
 
 def _svg(shown: Scene, sentence: str | None, *, transparent: bool) -> str:
-    with _style():
+    with styled(_NAME):
         text = io.StringIO()
         figure = draw(shown, sentence)
         about = {"Date": None, "Creator": None}
@@ -74,17 +69,9 @@ def _svg(shown: Scene, sentence: str | None, *, transparent: bool) -> str:
     return text.getvalue()
 
 
-@contextmanager
-def _style() -> Iterator[None]:
-    with mpl.rc_context({**STYLE, "svg.hashsalt": _NAME}), warnings.catch_warnings():
-        # A name may be in any script; the browser has the glyphs that Matplotlib's font lacks.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        yield
-
-
 def draw(shown: Scene, sentence: str | None) -> Figure:
     """Draw a graph on a figure, with a sentence above it and notes below; without both if there is none."""
-    with _style():
+    with styled(_NAME):
         painter = _Painter(shown, sentence)
         figure = Figure(figsize=(painter.width / 72, painter.height / 72), facecolor=PANEL)
         painter.paint(figure.add_axes((0, 0, 1, 1)))

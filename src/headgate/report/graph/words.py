@@ -4,37 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headgate.graph.summary import (
-    ANYWHERE,
-    ASIDE,
-    BEFORE,
-    BEHIND,
-    CORE,
-    HANGING,
-    INTERMEDIARY,
-    ISOLATED,
-    PUBLISHER,
-    SEVERAL,
-    SUBSCRIBER,
-)
+from headgate.graph import summary
 from headgate.report import words
 
 if TYPE_CHECKING:
     from headgate.core.event import Event
-    from headgate.graph.summary import Group, Journey, Outline
 
 LAYERS = {
-    PUBLISHER: "publishers",
-    INTERMEDIARY: "intermediaries",
-    SUBSCRIBER: "subscribers",
-    ISOLATED: "isolated nodes",
+    summary.PUBLISHER: "publishers",
+    summary.INTERMEDIARY: "intermediaries",
+    summary.SUBSCRIBER: "subscribers",
+    summary.ISOLATED: "isolated nodes",
 }
 SIDES = {
-    ANYWHERE: "in no cycle",
-    BEFORE: "before the core",
-    CORE: "the core",
-    BEHIND: "behind the core",
-    ASIDE: "aside",
+    summary.ANYWHERE: "in no cycle",
+    summary.BEFORE: "before the core",
+    summary.CORE: "the core",
+    summary.BEHIND: "behind the core",
+    summary.ASIDE: "aside",
 }
 GROUPS = (
     "A band is the edges from one box to another, with their number; its width grows with the logarithm of "
@@ -50,20 +37,20 @@ COUNTS = "Numbers are what the event reached / all there are; the source counts 
 
 def kind_name(kinds: tuple[str, ...], kind: int, points: int) -> str:
     """Name the kind of some points."""
-    if kind == HANGING:
+    if kind == summary.HANGING:
         return "subscription" if points == 1 else "subscriptions"
-    if kind == SEVERAL:
+    if kind == summary.SEVERAL:
         return "several kinds"
     return words.clean(kinds[kind]) or ("node" if points == 1 else "nodes")
 
 
-def form(group: Group) -> str:
+def form(group: summary.Group) -> str:
     """Say of which components the intermediaries of a group are; nothing of other layers."""
-    if group.layer == ISOLATED:
+    if group.layer == summary.ISOLATED:
         return "isolated"
-    if group.layer != INTERMEDIARY:
+    if group.layer != summary.INTERMEDIARY:
         return ""
-    if group.side == CORE:
+    if group.side == summary.CORE:
         return (
             f"in the core of {group.largest:,}" if group.points < group.largest else "the core, one component"
         )
@@ -73,7 +60,7 @@ def form(group: Group) -> str:
     return "in no cycle" if group.side else ""
 
 
-def graph(outline: Outline) -> str:
+def graph(outline: summary.Outline) -> str:
     """Say how large a graph is."""
     if not len(outline.vertex):
         return "The graph has no nodes."
@@ -85,14 +72,14 @@ def graph(outline: Outline) -> str:
     return f"{size}; {cycles}."
 
 
-def journey(event: Event, outline: Outline, found: Journey, subscriptions: int) -> str:
+def journey(event: Event, outline: summary.Outline, way: summary.Journey, subscriptions: int) -> str:
     """Say what became of an event."""
     who = f"Event {words.clean(str(event.id))}" if event.id != "" else "The event"
-    nodes = outline.kind != HANGING
-    reached, stopped = int((found.reached & nodes).sum()), int((found.stopped & nodes).sum())
+    nodes = outline.kind != summary.HANGING
+    reached, stopped = int((way.reached & nodes).sum()), int((way.stopped & nodes).sum())
     where = f"{who} entered at {words.clean(str(event.source))}"
     went = f"{where} and reached {words.many(reached, 'node')}."
     if stopped:
         their = f"{stopped:,} by their filters" if stopped > 1 else "one by its filter"
         went = f"{where}, reached {words.many(reached, 'node')} and was stopped at {their}."
-    return f"{went} {len(found.served):,} of {words.many(subscriptions, 'subscription')} got it."
+    return f"{went} {len(way.served):,} of {words.many(subscriptions, 'subscription')} got it."

@@ -3,8 +3,8 @@
 RunPage
 ├── Counts         subscriptions, events, matches: the tiles
 ├── Step           a part of the run: when it began, how long it took
-├── Stage          one of Spark's stages
-│   └── Task       when a task ran, how long, on which executor
+├── StageRun       one of Spark's stages; times are in seconds since the run began
+│   └── TaskRun    when a task ran, how long, on which executor
 ├── Partition      what one worker did with one batch of events: when, how long, how many
 ├── Refused        rows that could not be used, by reason, with examples
 ├── StreamBatch    a micro-batch: its time, what was left out, latency, version of the subscriptions
@@ -22,15 +22,18 @@ import platform
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import pairwise
-from statistics import median
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headgate.core.machine import cores, memory
 from headgate.errors import HeadgateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
+
+    from headgate.backtest.effects import WhatIf
+    from headgate.jobs.summary import Refusal
+    from headgate.runtime.stages import StageRun
 
 
 _BARS = 30
@@ -139,52 +142,16 @@ def _nice_width(usual: int) -> int:
 
 
 @dataclass(frozen=True)
-class ChangedSubscription:
-    """A subscription before and after; `op` is empty for one that is only pushed out of the best."""
-
-    id: str
-    op: str
-    before: int
-    after: int
-    gained: int
-    lost: int
-    share: float
-    flag: str
-    filter: str
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Bytes of the snapshot and microseconds an event, before and after."""
-
-    bytes_before: int
-    bytes_after: int
-    micros_before: float | None
-    micros_after: float | None
-    sample: int
-    build_seconds: float
-
-
-@dataclass(frozen=True)
 class WhatIfPage:
-    """Hold all that the page shows; `subscriptions` are noisiest first."""
+    """All that the page of a what-if shows."""
 
     title: str
     created: datetime
-    events: int
-    rejected_events: int
-    changes: tuple[tuple[str, int], ...]
-    """Changed subscriptions by what was done to them, such as ("replace", 3)."""
-    rejected: int
-    gained: int
-    lost: int
-    subscriptions: tuple[ChangedSubscription, ...]
+    done: WhatIf
     noise: float
-    """The share of events above which a subscription is noisy."""
-    deliveries_a_day: float | None = None
-    costs: Costs | None = None
+    """The share of events from which on a subscription is noisy."""
     top: int | None = None
-    """How many the best are, if only those were asked for."""
+    """If only the best so many of an event count."""
     rejected_path: str | None = None
     command: str = ""
 
@@ -208,62 +175,13 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Task:
-    """One attempt at a task; `start` is in seconds since the run began."""
-
-    executor: str
-    start: float
-    seconds: float
-    rows: int = 0
-    failure: str | None = None
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One of Spark's stages and its tasks; `start` is in seconds since the run began."""
-
-    title: str
-    start: float
-    seconds: float
-    tasks: tuple[Task, ...] = ()
-
-    @property
-    def median_seconds(self) -> float:
-        """Return the time of a task in the middle; 0 without tasks."""
-        done = [task.seconds for task in self.tasks if task.failure is None]
-        return median(done) if done else 0.0
-
-    @property
-    def slowest(self) -> Task | None:
-        """Return the task that took longest, of those that did not fail."""
-        done = [task for task in self.tasks if task.failure is None]
-        return max(done, key=lambda task: task.seconds, default=None)
-
-    @property
-    def skew(self) -> float | None:
-        """Divide the time of the slowest task by that of the one in the middle; None below two tasks."""
-        done = sum(task.failure is None for task in self.tasks)
-        slowest, middle = self.slowest, self.median_seconds
-        return slowest.seconds / middle if slowest is not None and done > 1 and middle > 0 else None
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why rows were refused, how many of them, and some of them as they came."""
-
-    reason: str
-    rows: int
-    examples: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class RefusedRows:
     """The refused rows of one table, such as "events"; `path` is where all of them are."""
 
     what: str
     rows: int
     path: str | None = None
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -292,7 +210,7 @@ class RunPage:
     created: datetime
     counts: Counts = field(default_factory=Counts)
     steps: tuple[Step, ...] = ()
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[StageRun, ...] = ()
     throughput: tuple[Partition, ...] = ()
     rejected: tuple[RefusedRows, ...] = ()
     batches: tuple[StreamBatch, ...] = ()
@@ -315,52 +233,4 @@ def this_machine(java: str) -> Machine:
         cores=cores(),
         memory_gib=memory() / 2**30,
         load=os.getloadavg()[0],
-    )
-
-
-class _ObservedTask(Protocol):
-    """A task as a listener reports it: `headgate.spark.session.listeners.Task`."""
-
-    @property
-    def executor(self) -> str: ...
-    @property
-    def start(self) -> float: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def rows_in(self) -> int: ...
-    @property
-    def failure(self) -> str | None: ...
-
-
-class _ObservedStage(Protocol):
-    """The same of a stage."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def submitted(self) -> float: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def tasks(self) -> Sequence[_ObservedTask]: ...
-
-
-def stages_of(activity: Iterable[_ObservedStage], began: float) -> tuple[Stage, ...]:
-    """Take over the stages that a listener reported; `began` is when the run did, since 1970."""
-    return tuple(
-        Stage(
-            f"{stage.title or stage.name} ({stage.number})",
-            stage.submitted - began,
-            stage.seconds,
-            tuple(
-                Task(task.executor, task.start - began, task.seconds, task.rows_in, task.failure)
-                for task in stage.tasks
-            ),
-        )
-        for stage in activity
     )

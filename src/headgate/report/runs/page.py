@@ -6,15 +6,22 @@ The charts here are of how the run went: its steps as a waterfall, and the tasks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from matplotlib.ticker import MaxNLocator
 
 from headgate.report import words
 from headgate.report.drawing import ACCENT, INK, MAIN, PALE, PANEL, SOFT, Chart, bare, is_narrow
 from headgate.report.pages import Tile, template, write_whole
-from headgate.report.runs.charts import busiest, matches_per_event, throughput
-from headgate.report.runs.stream_charts import batches, latency, left_out, versions
+from headgate.report.runs.charts import (
+    batches,
+    busiest,
+    latency,
+    left_out,
+    matches_per_event,
+    throughput,
+    versions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +29,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from headgate.report.runs.model import RunPage, Stage, Step, Task
+    from headgate.report.runs.model import RunPage, Step
+    from headgate.runtime.stages import StageRun, TaskRun
 
 
 LANES = 32
@@ -49,15 +57,15 @@ def steps(page: RunPage) -> Chart:
 
     def draw(axes: Axes) -> None:
         name = 17 if is_narrow(axes) else 34
-        for place, (step, start) in enumerate(shown):
-            axes.barh(place, step.seconds, left=start, height=0.56, color=MAIN if step is slowest else PALE)
+        for row, (step, start) in enumerate(shown):
+            axes.barh(row, step.seconds, left=start, height=0.56, color=MAIN if step is slowest else PALE)
             text = f"{words.duration(step.seconds)} · {words.share_of(step.seconds, total)}"
             if step.note and not is_narrow(axes):
                 text = f"{text} · {words.shorten(step.note, 40)}"
             # Beside the bar, on the side where there is more room.
             after = total - start - step.seconds >= start
             x = start + step.seconds + total * 0.01 if after else start - total * 0.01
-            axes.text(x, place, text, va="center", ha="left" if after else "right")
+            axes.text(x, row, text, va="center", ha="left" if after else "right")
         axes.set_yticks(range(len(shown)), [words.shorten(step.name, name) for step, _ in shown])
         axes.tick_params(axis="y", labelcolor=INK)
         axes.set_ylim(len(shown) - 0.5, -0.5)
@@ -74,13 +82,13 @@ def steps(page: RunPage) -> Chart:
 
 def placed(steps: Sequence[Step]) -> list[tuple[Step, float]]:
     """Give each step its start; one without follows the one before."""
-    found: list[tuple[Step, float]] = []
+    starts: list[tuple[Step, float]] = []
     end = 0.0
     for step in steps:
         start = end if step.start is None else step.start
-        found.append((step, start))
+        starts.append((step, start))
         end = start + step.seconds
-    return found
+    return starts
 
 
 @dataclass(frozen=True)
@@ -88,21 +96,21 @@ class Lane:
     """What one slot of an executor did: tasks one after the other, each with its stage's place."""
 
     executor: str
-    tasks: tuple[tuple[int, Task], ...]
+    tasks: tuple[tuple[int, TaskRun], ...]
 
 
-def lanes(stages: Sequence[Stage]) -> list[Lane]:
+def lanes(stages: Sequence[StageRun]) -> list[Lane]:
     """Lay tasks out: those of one executor that overlap go into rows of their own."""
-    rows: dict[str, list[list[tuple[int, Task]]]] = {}
-    every = [(place, task) for place, stage in enumerate(stages) for task in stage.tasks]
-    for place, task in sorted(every, key=lambda pair: (pair[1].start, pair[0])):
+    rows: dict[str, list[list[tuple[int, TaskRun]]]] = {}
+    every = [(stage_number, task) for stage_number, stage in enumerate(stages) for task in stage.tasks]
+    for stage_number, task in sorted(every, key=lambda pair: (pair[1].start, pair[0])):
         slots = rows.setdefault(task.executor, [])
         # Starts and ends come in milliseconds; a task that begins with the end of another does not overlap.
         free = [slot for slot in slots if slot[-1][1].start + slot[-1][1].seconds <= task.start + 1e-3]
         if free:
-            free[0].append((place, task))
+            free[0].append((stage_number, task))
         else:
-            slots.append([(place, task)])
+            slots.append([(stage_number, task)])
     return [
         Lane(executor, tuple(slot)) for executor in sorted(rows, key=_in_order) for slot in rows[executor]
     ]
@@ -129,7 +137,7 @@ def tasks(page: RunPage) -> Chart:
     )
 
 
-def _chosen(every: Sequence[Lane], stages: Sequence[Stage]) -> list[Lane]:
+def _chosen(every: Sequence[Lane], stages: Sequence[StageRun]) -> list[Lane]:
     """Choose the rows that are drawn: those of the slowest tasks, then the first ones."""
     slowest = {id(stage.slowest) for stage in stages}
     order = sorted(every, key=lambda lane: not any(id(task) in slowest for _, task in lane.tasks))
@@ -137,11 +145,11 @@ def _chosen(every: Sequence[Lane], stages: Sequence[Stage]) -> list[Lane]:
     return [lane for lane in every if id(lane) in chosen]
 
 
-def _tasks_caption(stages: Sequence[Stage], every: Sequence[Lane]) -> str:
+def _tasks_caption(stages: Sequence[StageRun], every: Sequence[Lane]) -> str:
     count = sum(len(stage.tasks) for stage in stages)
     failed = sum(task.failure is not None for stage in stages for task in stage.tasks)
     executors = len({lane.executor for lane in every})
-    said = (
+    caption = (
         f"{words.many(count, 'task')} of {words.many(len(stages), 'stage')} "
         f"on {words.many(executors, 'executor')}; "
         "a row for each slot, the shade changes with the stage, and the slowest task of each is marked."
@@ -154,15 +162,15 @@ def _tasks_caption(stages: Sequence[Stage], every: Sequence[Lane]) -> str:
     )
     if skewed is not None and skewed.skew is not None and skewed.slowest is not None:
         took = words.duration(skewed.slowest.seconds)
-        said += (
+        caption += (
             f" The most time is lost to skew in {words.clean(skewed.title)}: its slowest task took {took}, "
             f"{skewed.skew:.1f} times as long as the one in the middle."
         )
-    return said + (f" {words.many(failed, 'task')} failed, in grey." if failed else "")
+    return caption + (f" {words.many(failed, 'task')} failed, in grey." if failed else "")
 
 
 def _draw_tasks(
-    axes: Axes, shown: Sequence[Lane], stages: Sequence[Stage], begin: float, span: float
+    axes: Axes, shown: Sequence[Lane], stages: Sequence[StageRun], begin: float, span: float
 ) -> None:
     # One task alone is not slower than others.
     slowest = [stage.slowest if stage.skew is not None else None for stage in stages]
@@ -170,10 +178,10 @@ def _draw_tasks(
         for colour, spans in _spans(lane, slowest, span / _FINEST, begin).items():
             axes.broken_barh(spans, (row - 0.36, 0.72), color=colour, linewidth=0)
     marked = [
-        (row, task, task.seconds - stages[place].median_seconds)
+        (row, task, task.seconds - stages[stage_number].median_seconds)
         for row, lane in enumerate(shown)
-        for place, task in lane.tasks
-        if slowest[place] is task
+        for stage_number, task in lane.tasks
+        if slowest[stage_number] is task
     ]
     for number, (row, task, _) in enumerate(sorted(marked, key=lambda found: -found[2])):
         middle = task.start - begin + task.seconds / 2
@@ -195,7 +203,7 @@ def _draw_tasks(
 
 
 def _spans(
-    lane: Lane, slowest: Sequence[Task | None], finest: float, begin: float
+    lane: Lane, slowest: Sequence[TaskRun | None], finest: float, begin: float
 ) -> dict[str, list[tuple[float, float]]]:
     """Return a lane's bars by colour, with a hair between them; tasks too short to be seen make one bar."""
     found: dict[str, list[tuple[float, float]]] = {PALE: [], MAIN: [], SOFT: [], ACCENT: []}
@@ -207,10 +215,10 @@ def _spans(
             found[run_colour].append((run[0] - begin, run[1] - run[0]))
             run.clear()
 
-    for place, task in lane.tasks:
+    for stage_number, task in lane.tasks:
         stop = task.start + task.seconds
-        marked = slowest[place] is task and task.seconds >= finest
-        colour = ACCENT if marked else SOFT if task.failure else (MAIN, PALE)[place % 2]
+        marked = slowest[stage_number] is task and task.seconds >= finest
+        colour = ACCENT if marked else SOFT if task.failure else (MAIN, PALE)[stage_number % 2]
         if marked or task.seconds >= 2 * finest:
             close()
             hair = min(finest * 0.3, task.seconds * 0.2)
@@ -236,16 +244,6 @@ STAGES = 60
 """Stages in the table; those that took longest."""
 
 
-class _StageRow(NamedTuple):
-    title: str
-    tasks: str
-    rows: str
-    seconds: str
-    median: str
-    slowest: str
-    skew: str
-
-
 def render(page: RunPage) -> str:
     """Return the page of a run."""
     total = max((start + step.seconds for step, start in placed(page.steps)), default=0.0)
@@ -257,9 +255,6 @@ def render(page: RunPage) -> str:
         stages=_stages(page),
         stages_left_out=max(0, len(page.stages) - STAGES),
         total=total,
-        count=words.count,
-        duration=words.duration,
-        share_of=words.share_of,
     )
 
 
@@ -270,19 +265,19 @@ def write(page: RunPage, path: Path) -> None:
 
 def charts(page: RunPage) -> list[Chart]:
     """List the charts that a run has something to say for."""
-    found: list[Chart] = []
+    charts: list[Chart] = []
     if page.matches_per_event is not None:
-        found += [matches_per_event(page), busiest(page)]
+        charts += [matches_per_event(page), busiest(page)]
     if page.throughput:
-        found.append(throughput(page))
+        charts.append(throughput(page))
     if page.batches:
-        found += [latency(page), batches(page)]
-        found += [left_out(page), versions(page)]
+        charts += [latency(page), batches(page)]
+        charts += [left_out(page), versions(page)]
     if page.steps:
-        found.append(steps(page))
+        charts.append(steps(page))
     if page.stages:
-        found.append(tasks(page))
-    return found
+        charts.append(tasks(page))
+    return charts
 
 
 def _tiles(page: RunPage) -> list[Tile]:
@@ -317,14 +312,14 @@ def _refused(rows: int) -> str:
     return f"{words.count(rows)} rejected" if rows else "none rejected"
 
 
-def _stages(page: RunPage) -> list[_StageRow]:
+def _stages(page: RunPage) -> list[tuple[str, ...]]:
     """List the stages that took longest, in the order of the run."""
     chosen = sorted(page.stages, key=lambda stage: -stage.seconds)[:STAGES]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for stage in sorted(chosen, key=lambda stage: stage.start):
         slowest, skew = stage.slowest, stage.skew
         rows.append(
-            _StageRow(
+            (
                 stage.title,
                 words.count(len(stage.tasks)),
                 words.count(sum(task.rows for task in stage.tasks)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.ticker import FuncFormatter
 
-from headgate.report import words
+from headgate.report import drawing, words
 from headgate.report.drawing import ACCENT, INK, MAIN, SOFT, Chart, bare, is_narrow, note, thousands
 from headgate.report.pages import Tile, template, write_whole
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from headgate.report.runs.model import ChangedSubscription, Costs, WhatIfPage
+    from headgate.backtest.cost import Cost
+    from headgate.backtest.effects import Effect
+    from headgate.report.runs.model import WhatIfPage
 
 
 SHOWN = 20
@@ -38,14 +40,14 @@ def charts(page: WhatIfPage) -> list[Chart]:
 def differences(page: WhatIfPage) -> Chart:
     """Draw what each subscription gains to the right, and what it loses to the left."""
     heading = "Gained and lost"
-    moved = sorted(page.subscriptions, key=lambda each: -(each.gained + each.lost))
+    moved = sorted(page.done.effects, key=lambda each: -(each.gained + each.lost))
     shown = [each for each in moved[:SHOWN] if each.gained or each.lost]
     what = f"matches among the best {page.top}" if page.top is not None else "matches"
     if not shown:
         return Chart("differences", heading, f"No {what} would come or go.")
     touched = sum(1 for each in moved if each.gained or each.lost)
     caption = (
-        f"{words.count(page.gained)} {what} would be gained and {words.count(page.lost)} lost, by "
+        f"{words.count(page.done.gained)} {what} would be gained and {words.count(page.done.lost)} lost, by "
         f"{words.many(touched, 'subscription')}"
         + (f"; the {SHOWN} with the most are shown." if touched > SHOWN else ".")
         + (" Pale ones did not change themselves: others push them out or let them in." if page.top else "")
@@ -58,8 +60,8 @@ def differences(page: WhatIfPage) -> Chart:
 def noise(page: WhatIfPage) -> Chart:
     """Draw how many changed subscriptions match which share of the events."""
     heading = "How noisy"
-    alive = [each for each in page.subscriptions if each.op and each.op != "unsubscribe"]
-    if not alive or not page.events:
+    alive = [each for each in page.done.effects if each.op and each.op != "unsubscribe"]
+    if not alive or not page.done.events:
         return Chart("noise", heading, "There is nothing to be noisy.")
     shares = np.array([each.share for each in alive])
     silent, noisy = int((shares == 0).sum()), int((shares > page.noise).sum())
@@ -77,10 +79,8 @@ def noise(page: WhatIfPage) -> Chart:
         places = list(range(len(counts)))
         shades = [SOFT, *(ACCENT if low >= page.noise else MAIN for low in _EDGES[:-1])]
         axes.bar(places, counts, width=0.86, color=shades)
-        for place, count in zip(places, counts, strict=True):
-            if count:
-                axes.text(place, count, words.count(count), ha="center", va="bottom", color=INK)
-        names = ["nothing", *(f"≤ {_percent(high)}" for high in _EDGES[1:])]
+        drawing.write_values(axes, places, counts)
+        names = ["nothing", *(f"≤ {100 * high:g} %" for high in _EDGES[1:])]
         axes.set_xticks(places, names)
         if is_narrow(axes):
             axes.tick_params(axis="x", labelrotation=60)
@@ -95,19 +95,19 @@ def noise(page: WhatIfPage) -> Chart:
     return Chart("noise", heading, caption, 3.0, draw)
 
 
-def _diverging(axes: Axes, shown: Sequence[ChangedSubscription]) -> None:
+def _diverging(axes: Axes, shown: Sequence[Effect]) -> None:
     most = max(max(each.gained, each.lost) for each in shown)
-    for place, each in enumerate(shown):
+    for row, each in enumerate(shown):
         light = 1.0 if each.op else 0.45
-        axes.barh(place, each.gained, height=0.62, color=MAIN, alpha=light)
-        axes.barh(place, -each.lost, height=0.62, color=ACCENT, alpha=light)
+        axes.barh(row, each.gained, height=0.62, color=MAIN, alpha=light)
+        axes.barh(row, -each.lost, height=0.62, color=ACCENT, alpha=light)
         room = most * 0.012
         if each.gained:
-            axes.text(each.gained + room, place, f"+{words.count(each.gained)}", va="center", color=INK)
+            axes.text(each.gained + room, row, f"+{words.count(each.gained)}", va="center", color=INK)
         if each.lost:
             text = f"\N{MINUS SIGN}{words.count(each.lost)}"
-            axes.text(-each.lost - room, place, text, va="center", ha="right", color=INK)
-    names = [words.shorten(each.id, 14 if is_narrow(axes) else 26) for each in shown]
+            axes.text(-each.lost - room, row, text, va="center", ha="right", color=INK)
+    names = [words.shorten(str(each.id), 14 if is_narrow(axes) else 26) for each in shown]
     axes.set_yticks(range(len(shown)), names)
     axes.tick_params(axis="y", labelcolor=INK)
     axes.set_ylim(len(shown) - 0.4, -0.6)
@@ -123,10 +123,6 @@ def _within(shares: np.ndarray, low: float, high: float) -> int:
     return int(((shares > low) & (shares <= high)).sum())
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
-
-
 ROWS = 100
 """Subscriptions in the table of the page; the table in files has all."""
 
@@ -137,10 +133,8 @@ def render(page: WhatIfPage) -> str:
         page=page,
         tiles=_tiles(page),
         pictures=charts(page),
-        rows=page.subscriptions[:ROWS],
-        left_out=max(0, len(page.subscriptions) - ROWS),
-        count=words.count,
-        share_of=words.share_of,
+        rows=page.done.effects[:ROWS],
+        left_out=max(0, len(page.done.effects) - ROWS),
     )
 
 
@@ -150,24 +144,28 @@ def write(page: WhatIfPage, path: Path) -> None:
 
 
 def _tiles(page: WhatIfPage) -> list[Tile]:
-    changed = sum(count for _, count in page.changes)
-    done = ", ".join(f"{words.count(count)} {_DONE.get(op, op)}" for op, count in page.changes)
-    net = page.gained - page.lost
-    each = f"in {words.count(page.events)} events"
+    changed = sum(count for _, count in page.done.changes.items())
+    done = ", ".join(f"{words.count(count)} {_DONE.get(op, op)}" for op, count in page.done.changes.items())
+    net = page.done.gained - page.done.lost
+    each = f"in {words.count(page.done.events)} events"
     tiles = [
         Tile("changed subscriptions", words.count(changed), done),
-        Tile("matches", _signed(net), f"{_signed(page.gained)} gained, {_signed(-page.lost)} lost, {each}"),
+        Tile(
+            "matches",
+            _signed(net),
+            f"{_signed(page.done.gained)} gained, {_signed(-page.done.lost)} lost, {each}",
+        ),
     ]
-    if page.deliveries_a_day is not None:
+    if page.done.deliveries_a_day is not None:
         tiles.append(
             Tile(
                 "deliveries a day",
-                _signed(round(page.deliveries_a_day)),
+                _signed(round(page.done.deliveries_a_day)),
                 "more or fewer, by the times of the events",
             )
         )
-    if page.costs is not None:
-        tiles += _cost_tiles(page.costs)
+    if page.done.cost is not None:
+        tiles += _cost_tiles(page.done.cost)
     return tiles
 
 
@@ -185,11 +183,11 @@ _DONE = {
 }
 
 
-def _cost_tiles(costs: Costs) -> list[Tile]:
+def _cost_tiles(costs: Cost) -> list[Tile]:
     size = Tile(
         "size of the snapshot",
         _more(costs.bytes_before, costs.bytes_after),
-        f"{_bytes(costs.bytes_before)} before, {_bytes(costs.bytes_after)} after",
+        f"{words.size(costs.bytes_before)} before, {words.size(costs.bytes_after)} after",
     )
     if costs.micros_before is None or costs.micros_after is None:
         return [size]
@@ -209,17 +207,3 @@ def _more(before: float, after: float) -> str:
     percent = 100 * (after / before - 1)
     sign = "\N{MINUS SIGN}" if percent < 0 else "+"
     return f"{sign}{abs(percent):.{0 if abs(percent) >= 9.95 else 1}f} %"
-
-
-def _bytes(number: int) -> str:
-    """Write a size.
-
-    >>> _bytes(812), _bytes(12_345), _bytes(3 << 30)
-    ('812 B', '12.1 KiB', '3.0 GiB')
-    """
-    size = float(number)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"

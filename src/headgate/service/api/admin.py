@@ -1,19 +1,30 @@
-"""Keys, quotas, who did what, and how the service is."""
+"""Keys, quotas, who did what, how the service is, its metrics, what it takes of the disk, and snapshots."""
 
 from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import shutil
 import time
 from importlib.metadata import version
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, in_json, is_number, operation
+from headgate.core.versions.current import read_current
+from headgate.service.api.operation import ADMIN, READ, Call, Items, Page, in_json, is_number, operation
+from headgate.service.metrics import MEDIA_TYPE, written
 from headgate.service.problems import Busy, NotFound, Problem
+from headgate.service.resources import micros_of, moment_of
 from headgate.service.settings import Quotas
-from headgate.service.storage.audit import noted
+from headgate.service.storage.audit import AuditEntry, noted
+from headgate.service.storage.store import FILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headgate.service.security.keys import Key
+
 
 Scopes = Annotated[
     list[Literal["publish", "subscribe", "read", "admin"]], msgspec.Meta(min_length=1, max_length=4)
@@ -40,69 +51,49 @@ class KeyResource(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What is sent as `Authorization: Bearer …`; only when it is made, and never again."""
 
 
-class KeyPage(msgspec.Struct, kw_only=True):
+class KeyPage(Items[KeyResource], kw_only=True):
     """The keys of the tenant."""
-
-    items: list[KeyResource]
-    next: str | None
 
 
 @operation(
     "POST",
     "/v1/keys",
-    "Make a key of this tenant; its text is shown once. The first key of a server has the scope admin.",
     ADMIN,
-    {201: KeyResource},
-    body=KeyBody,
-    problems=(400, 507),
+    status=201,
+    problems=(507,),
     example=in_json('{"scopes": ["publish"], "note": "the shop"}'),
 )
-async def create_key(call: Call) -> Answer:
-    """Make a key."""
-    said = call.said(KeyBody)
-    expires = None
-    if said.expires is not None:
-        if said.expires.tzinfo is None:
-            raise Problem(f"`expires` {said.expires.isoformat()} has no zone: add Z or +01:00", 422)
-        expires = int(said.expires.timestamp() * 1e6)
+async def create_key(call: Call, body: KeyBody) -> KeyResource:
+    """Make a key of this tenant; its text is shown once. The first key of a server has the scope admin."""
+    expires = None if body.expires is None else micros_of(body.expires, "expires")
     keys = call.server.keys
-    if not len(keys) and "admin" not in said.scopes:
+    if not len(keys) and "admin" not in body.scopes:
         raise Problem("the first key needs the scope admin: without it nobody could make others", 422)
     key, text = await asyncio.to_thread(
-        keys.add, call.key.tenant, said.scopes, expires=expires, note=said.note
+        keys.add, call.key.tenant, body.scopes, expires=expires, note=body.note
     )
     await call.tenant.write(noted(call.key.id, "create key", f"{key.id}: {' '.join(sorted(key.scopes))}"))
     made = _resource(key)
     made.text = text
-    return Answer(made, 201)
+    return made
 
 
-@operation(
-    "GET", "/v1/keys", "List the keys of this tenant.", ADMIN, {200: KeyPage}, query=Page, problems=(400,)
-)
-async def list_keys(call: Call) -> Answer:
-    """List keys."""
-    query = call.query(Page)
-    most = query.most()
-    found = [
-        key
-        for key in sorted(call.server.keys.listed(call.key.tenant), key=lambda each: each.id)
-        if key.id > query.after and (query.search or "").casefold() in f"{key.id} {key.note}".casefold()
-    ]
-    more = found[most - 1].id if len(found) > most else None
-    return Answer(KeyPage(items=[_resource(key) for key in found[:most]], next=more))
+@operation("GET", "/v1/keys", ADMIN)
+async def list_keys(call: Call, query: Page) -> KeyPage:
+    """List the keys of this tenant."""
+    keys, more = query.cut(
+        [
+            key
+            for key in sorted(call.server.keys.listed(call.key.tenant), key=lambda each: each.id)
+            if key.id > query.after and (query.search or "").casefold() in f"{key.id} {key.note}".casefold()
+        ]
+    )
+    return KeyPage(items=[_resource(key) for key in keys], next=more)
 
 
-@operation(
-    "DELETE",
-    "/v1/keys/{id}",
-    "Delete a key of this tenant: it counts no more.",
-    ADMIN,
-    {204: None},
-    problems=(404, 409, 507),
-)
-async def delete_key(call: Call) -> Answer:
-    """Delete a key."""
+@operation("DELETE", "/v1/keys/{id}", ADMIN, problems=(409, 507))
+async def delete_key(call: Call) -> None:
+    """Delete a key of this tenant: it counts no more."""
     identity = call.path["id"]
     keys = call.server.keys
     own = keys.listed(call.key.tenant)
@@ -113,54 +104,26 @@ async def delete_key(call: Call) -> Answer:
         raise Problem(f"key {identity!r} is the last one with the scope admin: make another one first", 409)
     await asyncio.to_thread(keys.remove, call.key.tenant, identity)
     await call.tenant.write(noted(call.key.id, "delete key", identity))
-    return Answer(None, 204)
 
 
-def _resource(key: object) -> KeyResource:
-    from headgate.service.security.keys import Key
-
-    assert isinstance(key, Key)
+def _resource(key: Key) -> KeyResource:
     return KeyResource(
         id=key.id,
         scopes=sorted(key.scopes),
-        created=_moment(key.created),
-        expires=None if key.expires is None else _moment(key.expires),
+        created=moment_of(key.created),
+        expires=None if key.expires is None else moment_of(key.expires),
         note=key.note,
     )
 
 
-def _moment(micros: int) -> dt.datetime:
-    return dt.datetime.fromtimestamp(micros / 1e6, dt.UTC)
+@operation("GET", "/v1/quotas", READ)
+async def read_quotas(call: Call) -> Quotas:
+    """Read what this tenant may use; only who runs the service sets it, by `headgate service quotas`."""
+    return call.tenant.registry.quotas
 
 
-@operation(
-    "GET",
-    "/v1/quotas",
-    "Read what this tenant may use; only who runs the service sets it, by `headgate service quotas`.",
-    READ,
-    {200: Quotas},
-)
-async def read_quotas(call: Call) -> Answer:
-    """Read the quotas."""
-    return Answer(call.tenant.quotas)
-
-
-class AuditEntry(msgspec.Struct, kw_only=True):
-    """One change."""
-
-    number: int
-    time: dt.datetime
-    key: str
-    """The id of the key by which it was made; empty where the service asks for none."""
-    action: str
-    what: str
-
-
-class AuditPage(msgspec.Struct, kw_only=True):
+class AuditPage(Items[AuditEntry], kw_only=True):
     """Some changes, in the order in which they were made."""
-
-    items: list[AuditEntry]
-    next: str | None
 
 
 class AuditQuery(Page, forbid_unknown_fields=True, kw_only=True):
@@ -170,32 +133,22 @@ class AuditQuery(Page, forbid_unknown_fields=True, kw_only=True):
     """Whether the latest come first; `after` goes on to earlier ones then."""
 
 
-@operation(
-    "GET",
-    "/v1/audit",
-    "List who changed what and when, in order, or the latest first.",
-    ADMIN,
-    {200: AuditPage},
-    query=AuditQuery,
-    problems=(400,),
-    example="-G -d search=subscription -d limit=10",
-)
-async def list_audit(call: Call) -> Answer:
-    """List changes."""
-    query = call.query(AuditQuery)
-    most = query.most()
+@operation("GET", "/v1/audit", ADMIN, example="-G -d search=subscription -d limit=10")
+async def list_audit(call: Call, query: AuditQuery) -> AuditPage:
+    """List who changed what and when, in order, or the latest first."""
     if query.after and not is_number(query.after):
         raise Problem(f"after is {query.after!r}: give what `next` was in the part before", 400)
-    found = await asyncio.to_thread(
-        call.tenant.store.audit.page, int(query.after or 0), most + 1, query.search, latest=query.latest
+    items, more = query.cut(
+        await asyncio.to_thread(
+            call.tenant.store.audit.page,
+            int(query.after or 0),
+            query.limit + 1,
+            query.search,
+            latest=query.latest,
+        ),
+        lambda each: str(each.number),
     )
-    items = [
-        AuditEntry(
-            number=each.number, time=_moment(each.time), key=each.key, action=each.action, what=each.what
-        )
-        for each in found[:most]
-    ]
-    return Answer(AuditPage(items=items, next=str(items[-1].number) if len(found) > most else None))
+    return AuditPage(items=items, next=more)
 
 
 class Health(msgspec.Struct, kw_only=True):
@@ -204,27 +157,19 @@ class Health(msgspec.Struct, kw_only=True):
     status: Literal["ok"]
 
 
-@operation("GET", "/v1/health", "Tell whether the service runs.", READ, {200: Health}, public=True)
-async def health(call: Call) -> Answer:
-    """Tell whether it runs."""
+@operation("GET", "/v1/health", READ, public=True)
+async def health(call: Call) -> Health:
+    """Tell whether the service runs."""
     del call
-    return Answer(Health(status="ok"))
+    return Health(status="ok")
 
 
-@operation(
-    "GET",
-    "/v1/ready",
-    "Tell whether the service takes requests.",
-    READ,
-    {200: Health},
-    public=True,
-    problems=(503,),
-)
-async def ready(call: Call) -> Answer:
-    """Tell whether requests are taken."""
+@operation("GET", "/v1/ready", READ, public=True, problems=(503,))
+async def ready(call: Call) -> Health:
+    """Tell whether the service takes requests."""
     if call.server.stopping:
         raise Busy("the service is stopping", 5, 503)
-    return Answer(Health(status="ok"))
+    return Health(status="ok")
 
 
 class Info(msgspec.Struct, kw_only=True):
@@ -247,24 +192,81 @@ class Info(msgspec.Struct, kw_only=True):
     """Of the key that asks."""
 
 
-@operation(
-    "GET", "/v1/info", "Read version, tenant, counts, and the cursors that are kept.", READ, {200: Info}
-)
-async def info(call: Call) -> Answer:
-    """Read what there is."""
+@operation("GET", "/v1/info", READ)
+async def info(call: Call) -> Info:
+    """Read version, tenant, counts, and the cursors that are kept."""
     tenant = call.tenant
     bounds, size = await asyncio.to_thread(lambda: (tenant.store.log.bounds(), tenant.store.log.size()))
-    return Answer(
-        Info(
-            version=version("headgate"),
-            tenant=tenant.name,
-            subscriptions=len(tenant.revisions),
-            consumers=len(tenant.names.consumers),
-            first=bounds.first,
-            last=bounds.last,
-            bytes=size,
-            waiting=tenant.waiting,
-            uptime=round(time.time() - call.server.began, 3),
-            scopes=sorted(call.key.scopes),
-        )
+    return Info(
+        version=version("headgate"),
+        tenant=tenant.name,
+        subscriptions=len(tenant.registry.revisions),
+        consumers=len(tenant.names.consumers),
+        first=bounds.first,
+        last=bounds.last,
+        bytes=size,
+        waiting=tenant.waiting,
+        uptime=round(time.time() - call.server.began, 3),
+        scopes=sorted(call.key.scopes),
     )
+
+
+@operation("GET", "/v1/metrics", READ, answer_media=MEDIA_TYPE)
+async def metrics(call: Call) -> bytes:
+    """Read what is counted, as Prometheus reads it."""
+    return await asyncio.to_thread(written, call.server, call.tenant)
+
+
+class Storage(msgspec.Struct, kw_only=True):
+    """What a tenant takes of the disk."""
+
+    free: int
+    """Bytes of the disk that are free."""
+    spare: int
+    """Bytes that stay free: below that events are refused."""
+    database: int
+    """Bytes of the file that has all: events, subscriptions, consumers, the graph."""
+    index: int
+    """Bytes of the snapshot of the index."""
+    snapshot: dt.datetime | None
+    """When that was written."""
+    changes: int
+    """Changes of subscriptions since: they are repeated when the service starts."""
+
+
+@operation("GET", "/v1/storage", READ)
+async def read_storage(call: Call) -> Storage:
+    """Read what the tenant takes of the disk, when its index was saved, and what was changed since."""
+    return await asyncio.to_thread(_storage, call)
+
+
+def _storage(call: Call) -> Storage:
+    store, settings = call.tenant.store, call.server.settings
+    written_at, size = None, 0
+    for folder in call.tenant.index.places(call.tenant.store.index):
+        named = read_current(folder) if folder.exists() else None
+        if named is not None:
+            version = folder / named.name
+            moment = dt.datetime.fromtimestamp(version.stat().st_mtime, dt.UTC)
+            written_at = moment if written_at is None else min(written_at, moment)
+            size += _bytes(version)
+    return Storage(
+        free=shutil.disk_usage(settings.place).free,
+        spare=settings.spare,
+        database=sum(each.stat().st_size for each in store.place.glob(f"{FILE}*")),
+        index=size,
+        snapshot=written_at,
+        changes=store.subscriptions.count_changes(),
+    )
+
+
+def _bytes(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+
+
+@operation("POST", "/v1/snapshot", ADMIN, problems=(507,), example="-X POST")
+async def write_snapshot(call: Call) -> Storage:
+    """Write a snapshot of the index now, so that a start repeats no changes; events are matched meanwhile."""
+    await call.tenant.save()
+    await call.tenant.write(noted(call.key.id, "write snapshot", ""))
+    return await asyncio.to_thread(_storage, call)

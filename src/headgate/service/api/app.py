@@ -18,15 +18,11 @@ from headgate.errors import HeadgateError
 from headgate.service.api import (  # noqa: F401 -- their operations
     admin,
     asking,
-    backtesting,
     consumers,
     deliveries,
     events,
-    explaining,
     graph,
-    letters,
     openapi,
-    operating,
     subscriptions,
     tracing,
     validating,
@@ -34,10 +30,9 @@ from headgate.service.api import (  # noqa: F401 -- their operations
 from headgate.service.api.listening import socket_of
 from headgate.service.api.operation import OPERATIONS, Answer, Call
 from headgate.service.problems import MEDIA_TYPE, NotFound, Problem, body_of, problem_of
-from headgate.service.security.keys import EVERYBODY, check_scope
-from headgate.service.security.origins import check_local
+from headgate.service.security.keys import EVERYBODY, check_local, check_scope
 from headgate.service.security.protocol import HEADERS
-from headgate.service.storage.answers import Kept, digest_of, remember
+from headgate.service.storage.audit import Kept, digest_of, remember
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -130,17 +125,17 @@ def _response(answer: Answer | Response) -> Response:
 
 def refusal(request: HTTPConnection, error: HeadgateError) -> Response:
     """Answer with a problem."""
-    found = problem_of(error)
-    if found.status == 401:
-        found.headers["WWW-Authenticate"] = "Bearer"
-    return Response(body_of(found, request.url.path), found.status, found.headers, MEDIA_TYPE)
+    problem = problem_of(error)
+    if problem.status == 401:
+        problem.headers["WWW-Authenticate"] = "Bearer"
+    return Response(body_of(problem, request.url.path), problem.status, problem.headers, MEDIA_TYPE)
 
 
 def key_of(request: HTTPConnection) -> str | None:
     """Return the key that a request has, if any."""
-    given = request.headers.get("authorization")
-    if given is not None and given[: len(_BEARER)].casefold() == _BEARER:
-        return given[len(_BEARER) :].strip()
+    header = request.headers.get("authorization")
+    if header is not None and header[: len(_BEARER)].casefold() == _BEARER:
+        return header[len(_BEARER) :].strip()
     return request.headers.get("x-api-key")
 
 
@@ -174,26 +169,26 @@ async def read_body(request: Request, server: Server, most: int) -> bytes:
         return body
     unpacking = zlib.decompressobj(31)
     try:
-        found = unpacking.decompress(body, most + 1)
+        unpacked = unpacking.decompress(body, most + 1)
     except zlib.error as error:
         raise Problem(f"the body is not gzip: {error}", 400) from None
-    if len(found) > most:
+    if len(unpacked) > most:
         raise too_large
     if not unpacking.eof:
         raise Problem("the body is not whole gzip: it ends too early", 400)
-    return found
+    return unpacked
 
 
 async def _not_found(request: Request, error: Any) -> Response:
     if getattr(error, "status_code", 404) == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        found: Problem = Problem(
+        problem: Problem = Problem(
             f"{request.url.path} does not take {request.method}: it takes {allowed}", 405
         )
-        found.headers["Allow"] = allowed
+        problem.headers["Allow"] = allowed
     else:
-        found = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")
-    return refusal(request, found)
+        problem = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")
+    return refusal(request, problem)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from headgate.service.api.operation import READ, SUBSCRIBE, Answer, Call, Page, operation
-from headgate.service.problems import Conflict, NotFound, Problem
-from headgate.service.resources import ConsumerBody, Name
-from headgate.service.security.addresses import check_url
-from headgate.service.security.signature import key_of, new_secret
+from headgate.service.api.operation import (
+    READ,
+    SUBSCRIBE,
+    Answer,
+    Call,
+    Items,
+    Page,
+    fit,
+    merged,
+    operation,
+    read_name,
+)
+from headgate.service.problems import Conflict, Problem, existing
+from headgate.service.resources import ConsumerBody
+from headgate.service.security.webhooks import check_url, key_of, new_secret
 from headgate.service.storage.audit import noted
 
 if TYPE_CHECKING:
-    from headgate.service.delivery.backlog import Behind
-    from headgate.service.delivery.state import State
+    from collections.abc import Callable
+
+    from headgate.service.delivery.journal import Behind
+    from headgate.service.delivery.state import LiveConsumer
     from headgate.service.storage.consumers import StoredConsumer
 
-_TAG = re.compile(r'(?:W/)?"?(\d{1,18})"?')
+    Make = Callable[[StoredConsumer | None], ConsumerBody]
 
 
 class Lag(msgspec.Struct, kw_only=True):
@@ -71,11 +82,8 @@ class Consumer(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What webhooks are signed with. It is shown when it is made, and never again."""
 
 
-class Consumers(msgspec.Struct, kw_only=True):
+class Consumers(Items[Consumer], kw_only=True):
     """Some of the consumers, in the order of their ids."""
-
-    items: list[Consumer]
-    next: str | None
 
 
 class DeleteQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -84,7 +92,7 @@ class DeleteQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     subscriptions: Literal["keep", "delete"] = "keep"
 
 
-async def views(call: Call, states: list[State], secret: str | None = None) -> list[Consumer]:
+async def views(call: Call, states: list[LiveConsumer], secret: str | None = None) -> list[Consumer]:
     """Return consumers as they are read."""
     dispatcher = call.dispatcher
     behind = await dispatcher.behind(states)
@@ -92,10 +100,12 @@ async def views(call: Call, states: list[State], secret: str | None = None) -> l
     return [_view(call, state, *behind[state], dead.get(state.id, 0), secret) for state in states]
 
 
-def _view(call: Call, state: State, behind: Behind, exact: bool, dead: int, secret: str | None) -> Consumer:
-    said = state.said
+def _view(
+    call: Call, state: LiveConsumer, behind: Behind, exact: bool, dead: int, secret: str | None
+) -> Consumer:
+    body = state.said
     waited = 0.0 if behind.since is None else max(0.0, round(time.time() - behind.since / 1e6, 3))
-    called = said.url is not None
+    called = body.url is not None
     circuit = state.breaker.state() if called else None
     return Consumer(
         id=state.id,
@@ -110,198 +120,133 @@ def _view(call: Call, state: State, behind: Behind, exact: bool, dead: int, secr
             passed=state.passed,
             dead_letters=dead,
         ),
-        subscriptions=call.tenant.names.count_owned(state.number),
-        url=said.url,
-        order=said.order if called else None,
-        parallel=said.parallel if called and said.order == "parallel" else None,
-        attempts=said.attempts if called else None,
-        timeout=said.timeout if called else None,
-        enabled=said.enabled if called else None,
-        metadata=said.metadata,
+        subscriptions=len(call.tenant.names.present(state.number)),
+        url=body.url,
+        order=body.order if called else None,
+        parallel=body.parallel if called and body.order == "parallel" else None,
+        attempts=body.attempts if called else None,
+        timeout=body.timeout if called else None,
+        enabled=body.enabled if called else None,
+        metadata=body.metadata,
         secret=secret,
     )
 
 
-@operation(
-    "GET",
-    "/v1/consumers",
-    "List consumers: how far behind each is, who listens, how its webhook does.",
-    READ,
-    {200: Consumers},
-    query=Page,
-    problems=(400,),
-    example="-G -d limit=10",
-)
-async def list_consumers(call: Call) -> Answer:
-    """List consumers."""
-    page = call.query(Page)
-    most = page.most()
-    stored = call.tenant.store.consumers.page(page.after, most, page.search)
+@operation("GET", "/v1/consumers", READ, example="-G -d limit=10")
+async def list_consumers(call: Call, query: Page) -> Consumers:
+    """List consumers: how far behind each is, who listens, how its webhook does."""
+    stored, more = query.cut(call.tenant.store.consumers.page(query.after, query.limit + 1, query.search))
     states = [call.dispatcher.states[each.id] for each in stored if each.id in call.dispatcher.states]
-    more = stored[-1].id if len(stored) == most else None
-    return Answer(Consumers(items=await views(call, states), next=more))
+    return Consumers(items=await views(call, states), next=more)
 
 
-@operation(
-    "GET",
-    "/v1/consumers/{id}",
-    "Read a consumer: how far behind it is, who listens, how its webhook does.",
-    READ,
-    {200: Consumer},
-    problems=(404,),
-)
-async def read_consumer(call: Call) -> Answer:
-    """Read a consumer."""
-    return await _answer(call, call.dispatcher.state(call.path["id"]))
+@operation("GET", "/v1/consumers/{id}", READ)
+async def read_consumer(call: Call) -> Consumer:
+    """Read a consumer: how far behind it is, who listens, how its webhook does."""
+    return await _read(call, call.dispatcher.state(call.path["id"]))
 
 
 @operation(
     "PUT",
     "/v1/consumers/{id}",
-    "Make a consumer, or replace what is said of it; its cursor stays.",
     SUBSCRIBE,
-    {200: Consumer, 201: Consumer},
-    body=ConsumerBody,
-    problems=(400, 412, 415, 422),
+    answers={200: Consumer, 201: Consumer},
+    headers=("If-Match", "If-None-Match"),
+    problems=(412,),
     example="-X PUT -H 'Content-Type: application/json' -d '{\"url\": \"https://example.com/hook\"}'",
 )
-async def put_consumer(call: Call) -> Answer:
-    """Make or replace a consumer."""
-    said = call.said(ConsumerBody)
-    if said.id is not None and said.id != call.path["id"]:
-        raise Problem(f"the body has the id {said.id!r}, and the path {call.path['id']!r}", 422)
-    return await _put(call, lambda _: said, "replace consumer")
+async def put_consumer(call: Call, body: ConsumerBody) -> Answer:
+    """Make a consumer, or replace what is said of it; its cursor stays."""
+    consumer, new = await _put(call, body.id, lambda _: body, "replace consumer")
+    return Answer(consumer, 201 if new else 200)
 
 
 @operation(
     "PATCH",
     "/v1/consumers/{id}",
-    "Change some of what is said of a consumer; null takes a member away.",
     SUBSCRIBE,
-    {200: Consumer},
-    body=dict[str, Any],
     media=("application/merge-patch+json", "application/json"),
-    problems=(400, 404, 412, 415, 422),
+    headers=("If-Match",),
+    problems=(412,),
     example="-X PATCH -H 'Content-Type: application/json' -d '{\"enabled\": true}'",
 )
-async def patch_consumer(call: Call) -> Answer:
-    """Change a consumer."""
-    change = call.said(dict[str, Any])
-    if "id" in change:
+async def patch_consumer(call: Call, body: dict[str, Any]) -> Consumer:
+    """Change some of what is said of a consumer; null takes a member away."""
+    if "id" in body:
         raise Problem("the id of a consumer cannot be changed: make another one", 422)
     call.dispatcher.state(call.path["id"])
 
-    def patched(found: StoredConsumer | None) -> ConsumerBody:
-        if found is None:
-            raise NotFound(f"there is no consumer {call.path['id']!r}")
-        members = msgspec.json.decode(found.body)
-        for name, value in change.items():
-            if value is None:
-                members.pop(name, None)
-            else:
-                members[name] = value
-        try:
-            return msgspec.convert(members, ConsumerBody)
-        except msgspec.ValidationError as error:
-            raise Problem(f"the body does not fit: {error}", 422) from None
+    def patched(stored: StoredConsumer | None) -> ConsumerBody:
+        before = existing(stored, f"consumer {call.path['id']!r}").body
+        return fit(merged(msgspec.json.decode(before), body), ConsumerBody)
 
-    return await _put(call, patched, "patch consumer")
+    consumer, _ = await _put(call, None, patched, "patch consumer")
+    return consumer
 
 
-async def _put(call: Call, make: Any, action: str) -> Answer:
-    identity = checked_name(call.path["id"])
+async def _put(call: Call, within: str | None, make: Make, action: str) -> tuple[Consumer, bool]:
+    identity = read_name(call.path["id"], "consumer", within)
     shown: list[str] = []
 
-    def made(found: StoredConsumer | None) -> ConsumerBody:
-        said: ConsumerBody = make(found)
-        old = None if found is None else found.said.secret
-        if said.url is not None:
-            check_url(said.url, private=call.server.settings.private_webhooks)
-        secret = said.secret or old
-        if secret is None and said.url is not None:
+    def made(stored: StoredConsumer | None) -> ConsumerBody:
+        body = make(stored)
+        old = None if stored is None else stored.said.secret
+        if body.url is not None:
+            check_url(body.url, private=call.server.settings.private_webhooks)
+        secret = body.secret or old
+        if secret is None and body.url is not None:
             secret = new_secret()
         if secret is not None:
             key_of(secret)
             if secret != old:
                 shown.append(secret)
-        return msgspec.structs.replace(said, id=identity, secret=secret)
+        return msgspec.structs.replace(body, id=identity, secret=secret)
 
     also = [noted(call.key.id, action, identity)]
-    _, new = await call.tenant.put_consumer(identity, made, expected=expected(call), also=also)
-    return await _answer(
-        call, call.dispatcher.state(identity), shown[0] if shown else None, 201 if new else 200
-    )
+    _, new = await call.tenant.put_consumer(identity, made, expected=_expected(call), also=also)
+    return await _read(call, call.dispatcher.state(identity), shown[0] if shown else None), new
 
 
-@operation(
-    "DELETE",
-    "/v1/consumers/{id}",
-    "Delete a consumer, with its attempts and dead letters; its subscriptions only if asked.",
-    SUBSCRIBE,
-    {204: None},
-    query=DeleteQuery,
-    problems=(400, 404, 409, 412),
-    example="-X DELETE",
-)
-async def delete_consumer(call: Call) -> Answer:
-    """Delete a consumer."""
+@operation("DELETE", "/v1/consumers/{id}", SUBSCRIBE, problems=(409, 412), example="-X DELETE")
+async def delete_consumer(call: Call, query: DeleteQuery) -> None:
+    """Delete a consumer, with its attempts and dead letters; its subscriptions only if asked."""
     identity = call.path["id"]
     await call.tenant.remove_consumer(
         identity,
-        expected=expected(call),
-        subscriptions=call.query(DeleteQuery).subscriptions == "delete",
+        expected=_expected(call),
+        subscriptions=query.subscriptions == "delete",
         also=[noted(call.key.id, "delete consumer", identity)],
     )
-    return Answer(status=204)
 
 
 @operation(
     "POST",
     "/v1/consumers/{id}/secret",
-    "Make a new secret for a webhook, and show it once; the old one counts no more.",
     SUBSCRIBE,
-    {200: Consumer},
-    problems=(404, 409, 412),
+    problems=(409, 412),
     example="-X POST",
 )
-async def rotate_secret(call: Call) -> Answer:
-    """Make a new secret."""
+async def rotate_secret(call: Call) -> Consumer:
+    """Make a new secret for a webhook, and show it once; the old one counts no more."""
     state = call.dispatcher.state(call.path["id"])
     if state.said.url is None:
         raise Conflict(f"consumer {state.id!r} has no webhook, and needs no secret")
     secret = new_secret()
 
-    def made(found: StoredConsumer | None) -> ConsumerBody:
-        if found is None:
-            raise NotFound(f"there is no consumer {state.id!r}")
-        return msgspec.structs.replace(found.said, secret=secret)
+    def made(stored: StoredConsumer | None) -> ConsumerBody:
+        before = existing(stored, f"consumer {state.id!r}").said
+        return msgspec.structs.replace(before, secret=secret)
 
     also = [noted(call.key.id, "new secret of consumer", state.id)]
-    await call.tenant.put_consumer(state.id, made, expected=expected(call), also=also)
-    return await _answer(call, state, secret)
+    await call.tenant.put_consumer(state.id, made, expected=_expected(call), also=also)
+    return await _read(call, state, secret)
 
 
-async def _answer(call: Call, state: State, secret: str | None = None, status: int = 200) -> Answer:
-    (found,) = await views(call, [state], secret)
-    return Answer(found, status, {"ETag": f'"{found.revision}"'})
+async def _read(call: Call, state: LiveConsumer, secret: str | None = None) -> Consumer:
+    (consumer,) = await views(call, [state], secret)
+    return consumer
 
 
-def expected(call: Call) -> int | None:
-    """Return the revision that `If-Match` or `If-None-Match` asks for, if any; 0 for none."""
-    if call.headers.get("if-none-match", "").strip() == "*":
-        return 0
-    given = call.headers.get("if-match")
-    if given is None or given.strip() == "*":
-        return None
-    found = _TAG.fullmatch(given.strip())
-    if found is None:
-        raise Problem(f"If-Match is {given!r}: give the ETag that a consumer was read with", 400)
-    return int(found[1])
-
-
-def checked_name(identity: str) -> str:
-    """Check the id of a consumer that is made."""
-    try:
-        return msgspec.convert(identity, Name)
-    except msgspec.ValidationError as error:
-        raise Problem(f"{identity!r} cannot be the id of a consumer: {error}", 422) from None
+def _expected(call: Call) -> int | None:
+    state = call.dispatcher.states.get(call.path["id"])
+    return call.expected(0 if state is None else state.revision)

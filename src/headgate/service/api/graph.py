@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -16,32 +15,36 @@ import msgspec
 from headgate.core.event import TURTLE
 from headgate.errors import HeadgateError, TaxonomyError
 from headgate.runtime.operations import AddEdge, AddNode, RemoveEdge, RemoveNode
-from headgate.service.api.operation import ADMIN, READ, Answer, Call, Page, in_json, operation
-from headgate.service.api.subscriptions import name_of
-from headgate.service.problems import Conflict, NotFound, Problem
+from headgate.service.api.operation import (
+    ADMIN,
+    READ,
+    Answer,
+    Call,
+    Items,
+    Page,
+    in_json,
+    operation,
+    read_name,
+)
+from headgate.service.problems import Conflict, Problem, existing
 from headgate.service.resources import EdgeBody, Name, Part
 from headgate.service.storage import graph as stored
 from headgate.service.storage.audit import noted
-from headgate.service.tenant.edits import changed, read_taxonomy
+from headgate.service.tenant.contents import changed, read_taxonomy
 
 if TYPE_CHECKING:
+    from headgate.service.storage.log import Write
     from headgate.service.tenant.contents import Contents
 
 _SIGN = "\n"
 
 
-class NodePage(msgspec.Struct, kw_only=True):
+class NodePage(Items[Part], kw_only=True):
     """Some nodes, in the order of their ids."""
 
-    items: list[Part]
-    next: str | None
 
-
-class EdgePage(msgspec.Struct, kw_only=True):
+class EdgePage(Items[EdgeBody], kw_only=True):
     """Some edges, in the order of their ends."""
-
-    items: list[EdgeBody]
-    next: str | None
 
 
 class Ends(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -57,55 +60,42 @@ class TaxonomyText(msgspec.Struct, kw_only=True):
     statements: int
 
 
-_REFUSED = (400, 403, 409, 422, 507)
+_REFUSED = (409, 507)
 _FILTER = in_json("""{"filter": "topic = '"'sport'"'"}""")
 
 
 @operation(
-    "PUT",
-    "/v1/graph/nodes/{id}",
-    "Have a node, in the place of another of its id or not.",
-    ADMIN,
-    {200: Part, 201: Part},
-    body=Part,
-    problems=_REFUSED,
-    example=_FILTER,
+    "PUT", "/v1/graph/nodes/{id}", ADMIN, answers={200: Part, 201: Part}, problems=_REFUSED, example=_FILTER
 )
-async def put_node(call: Call) -> Answer:
-    """Have a node."""
-    identity = name_of(call.path["id"])
-    said = call.said(Part)
-    if said.id is not None and said.id != identity:
-        raise Problem(f"the body has the id {said.id!r}, and the path {identity!r}: leave `id` out", 422)
-    said.id = identity
-    node = stored.node_of(said)
-    writes = [stored.put_node(said), noted(call.key.id, "put node", identity)]
+async def put_node(call: Call, body: Part) -> Answer:
+    """Have a node, in the place of another of its id or not."""
+    identity = body.id = read_name(call.path["id"], "node", body.id)
+    node = stored.node_of(body)
+    writes = [stored.put_node(body), noted(call.key.id, "put node", identity)]
     new = call.tenant.store.graph.node(identity) is None
-    change = AddNode(node)
+    return await _put(call, body, AddNode(node), writes, new=new)
+
+
+async def _put(
+    call: Call, body: Part | EdgeBody, change: AddNode | AddEdge, writes: list[Write], *, new: bool
+) -> Answer:
     if new:
         await call.tenant.change(change, writes)
     else:
         # What hangs at a node stays there while it is replaced.
         await call.tenant.rebuild(lambda contents: changed(contents, change), writes)
-    return Answer(said, 201 if new else 200)
+    return Answer(body, 201 if new else 200)
 
 
-@operation("GET", "/v1/graph/nodes/{id}", "Read a node.", READ, {200: Part}, problems=(404,))
-async def read_node(call: Call) -> Answer:
+@operation("GET", "/v1/graph/nodes/{id}", READ)
+async def read_node(call: Call) -> Part:
     """Read a node."""
-    return Answer(_node(call))
+    return _node(call)
 
 
-@operation(
-    "DELETE",
-    "/v1/graph/nodes/{id}",
-    "Delete a node and its edges; refused while subscriptions hang at it.",
-    ADMIN,
-    {204: None},
-    problems=(404, 409, 507),
-)
-async def delete_node(call: Call) -> Answer:
-    """Delete a node."""
+@operation("DELETE", "/v1/graph/nodes/{id}", ADMIN, problems=(409, 507))
+async def delete_node(call: Call) -> None:
+    """Delete a node and its edges; refused while subscriptions hang at it."""
     identity = str(_node(call).id)
     writes = [stored.remove_node(identity), noted(call.key.id, "delete node", identity)]
 
@@ -119,134 +109,92 @@ async def delete_node(call: Call) -> Answer:
         return changed(contents, RemoveNode(identity))
 
     await call.tenant.rebuild(edit, writes)
-    return Answer(None, 204)
 
 
 def _node(call: Call) -> Part:
-    found = call.tenant.store.graph.node(call.path["id"])
-    if found is None:
-        raise NotFound(f"there is no node {call.path['id']!r}")
-    return found
+    identity = call.path["id"]
+    return existing(call.tenant.store.graph.node(identity), f"node {identity!r}")
 
 
-@operation(
-    "GET",
-    "/v1/graph/nodes",
-    "List nodes in the order of their ids.",
-    READ,
-    {200: NodePage},
-    query=Page,
-    problems=(400,),
-    example="-G -d limit=10",
-)
-async def list_nodes(call: Call) -> Answer:
-    """List nodes."""
-    query = call.query(Page)
-    most = query.most()
-    found = await asyncio.to_thread(call.tenant.store.graph.nodes, query.after, most + 1, query.search)
-    more = found[most - 1].id if len(found) > most else None
-    return Answer(NodePage(items=found[:most], next=more))
+@operation("GET", "/v1/graph/nodes", READ, example="-G -d limit=10")
+async def list_nodes(call: Call, query: Page) -> NodePage:
+    """List nodes in the order of their ids."""
+    nodes, more = query.cut(
+        await asyncio.to_thread(call.tenant.store.graph.nodes, query.after, query.limit + 1, query.search)
+    )
+    return NodePage(items=nodes, next=more)
 
 
 @operation(
     "PUT",
     "/v1/graph/edges",
-    "Have an edge between two nodes, in the place of another or not.",
     ADMIN,
-    {200: EdgeBody, 201: EdgeBody},
-    body=EdgeBody,
+    answers={200: EdgeBody, 201: EdgeBody},
     problems=(*_REFUSED, 404),
     example=in_json('{"source": "publisher", "target": "sport"}'),
 )
-async def put_edge(call: Call) -> Answer:
-    """Have an edge."""
-    said = call.said(EdgeBody)
+async def put_edge(call: Call, body: EdgeBody) -> Answer:
+    """Have an edge between two nodes, in the place of another or not."""
     graph = call.tenant.store.graph
-    for end in (said.source, said.target):
-        if graph.node(end) is None:
-            raise NotFound(f"there is no node {end!r}: add it first")
-    change = AddEdge(stored.edge_of(said))
-    writes = [stored.put_edge(said), noted(call.key.id, "put edge", f"{said.source} → {said.target}")]
-    new = graph.edge(said.source, said.target) is None
-    if new:
-        await call.tenant.change(change, writes)
-    else:
-        await call.tenant.rebuild(lambda contents: changed(contents, change), writes)
-    return Answer(said, 201 if new else 200)
+    for end in (body.source, body.target):
+        existing(graph.node(end), f"node {end!r}: add it first")
+    writes = [stored.put_edge(body), noted(call.key.id, "put edge", f"{body.source} → {body.target}")]
+    new = graph.edge(body.source, body.target) is None
+    return await _put(call, body, AddEdge(stored.edge_of(body)), writes, new=new)
 
 
-@operation(
-    "GET",
-    "/v1/graph/edges",
-    "List edges in the order of their ends.",
-    READ,
-    {200: EdgePage},
-    query=Page,
-    problems=(400,),
-    example="-G -d limit=10",
-)
-async def list_edges(call: Call) -> Answer:
-    """List edges."""
-    query = call.query(Page)
-    most = query.most()
-    found = await asyncio.to_thread(
-        call.tenant.store.graph.edges, _read_cursor(query.after), most + 1, query.search
+@operation("GET", "/v1/graph/edges", READ, example="-G -d limit=10")
+async def list_edges(call: Call, query: Page) -> EdgePage:
+    """List edges in the order of their ends."""
+    after = _read_cursor(query.after)
+    edges, more = query.cut(
+        await asyncio.to_thread(call.tenant.store.graph.edges, after, query.limit + 1, query.search), _cursor
     )
-    more = _cursor(found[most - 1]) if len(found) > most else None
-    return Answer(EdgePage(items=found[:most], next=more))
+    return EdgePage(items=edges, next=more)
 
 
 def _cursor(edge: EdgeBody) -> str:
     return base64.urlsafe_b64encode(f"{edge.source}{_SIGN}{edge.target}".encode()).decode()
 
 
-def _read_cursor(given: str) -> tuple[str, str]:
+def _read_cursor(cursor: str) -> tuple[str, str]:
     try:
-        source, _, target = base64.urlsafe_b64decode(given.encode()).decode().partition(_SIGN)
+        source, _, target = base64.urlsafe_b64decode(cursor.encode()).decode().partition(_SIGN)
     except ValueError:
-        raise Problem(f"after is {given!r}: give what `next` was in the part before", 400) from None
+        raise Problem(f"after is {cursor!r}: give what `next` was in the part before", 400) from None
     return source, target
 
 
 @operation(
     "DELETE",
     "/v1/graph/edges",
-    "Delete the edge between two nodes.",
     ADMIN,
-    {204: None},
-    query=Ends,
-    problems=(400, 404, 409, 507),
+    problems=(404, 409, 507),
     example="-G -d source=publisher -d target=sport",
 )
-async def delete_edge(call: Call) -> Answer:
-    """Delete an edge."""
-    ends = call.query(Ends)
-    if call.tenant.store.graph.edge(ends.source, ends.target) is None:
-        raise NotFound(f"there is no edge from {ends.source!r} to {ends.target!r}")
+async def delete_edge(call: Call, query: Ends) -> None:
+    """Delete the edge between two nodes."""
+    edge = call.tenant.store.graph.edge(query.source, query.target)
+    existing(edge, f"edge from {query.source!r} to {query.target!r}")
     writes = [
-        stored.remove_edge(ends.source, ends.target),
-        noted(call.key.id, "delete edge", f"{ends.source} → {ends.target}"),
+        stored.remove_edge(query.source, query.target),
+        noted(call.key.id, "delete edge", f"{query.source} → {query.target}"),
     ]
-    await call.tenant.change(RemoveEdge(ends.source, ends.target), writes)
-    return Answer(None, 204)
+    await call.tenant.change(RemoveEdge(query.source, query.target), writes)
 
 
 @operation(
     "PUT",
     "/v1/taxonomy",
-    "Have a taxonomy for filters of RDF; the index is built again with it.",
     ADMIN,
-    {200: TaxonomyText},
     body=Annotated[str, msgspec.Meta(description="Statements of RDFS, as Turtle.")],
     media=(TURTLE,),
     problems=_REFUSED,
     example="-H 'Content-Type: text/turtle' --data-binary @taxonomy.ttl",
 )
-async def put_taxonomy(call: Call) -> Answer:
-    """Have a taxonomy."""
-    media = call.headers.get("content-type", "").partition(";")[0].strip().casefold()
-    if media != TURTLE:
-        raise Problem(f"the content type is {media!r}: send {TURTLE}", 415)
+async def put_taxonomy(call: Call) -> TaxonomyText:
+    """Have a taxonomy for filters of RDF; the index is built again with it."""
+    call.check_media(TURTLE)
     try:
         text = call.body.decode()
         taxonomy = await asyncio.to_thread(read_taxonomy, text)
@@ -256,50 +204,24 @@ async def put_taxonomy(call: Call) -> Answer:
         raise
     except HeadgateError as error:
         raise Problem(str(error), 422) from None
-
-    def edit(contents: Contents) -> Contents:
-        return contents._replace(settings=replace(contents.settings, taxonomy=taxonomy))
-
     writes = [stored.put_taxonomy(text), noted(call.key.id, "put taxonomy", f"{len(taxonomy):,} statements")]
-    await call.tenant.rebuild(edit, writes)
-    return Answer(TaxonomyText(statements=len(taxonomy)))
+    await call.tenant.rebuild(lambda contents: contents.with_taxonomy(taxonomy), writes)
+    return TaxonomyText(statements=len(taxonomy))
 
 
-@operation(
-    "GET",
-    "/v1/taxonomy",
-    "Read the taxonomy.",
-    READ,
-    {200: str},
-    problems=(404,),
-    answer_media=TURTLE,
-)
-async def read_taxonomy_(call: Call) -> Answer:
+@operation("GET", "/v1/taxonomy", READ, problems=(404,), answer_media=TURTLE)
+async def read_taxonomy_(call: Call) -> bytes:
     """Read the taxonomy."""
-    return Answer(_taxonomy(call).encode(), media_type=TURTLE)
+    return _taxonomy(call).encode()
 
 
-@operation(
-    "DELETE",
-    "/v1/taxonomy",
-    "Delete the taxonomy; the index is built again without it.",
-    ADMIN,
-    {204: None},
-    problems=(404, 409, 422, 507),
-)
-async def delete_taxonomy(call: Call) -> Answer:
-    """Delete the taxonomy."""
+@operation("DELETE", "/v1/taxonomy", ADMIN, problems=(404, 409, 422, 507))
+async def delete_taxonomy(call: Call) -> None:
+    """Delete the taxonomy; the index is built again without it."""
     _taxonomy(call)
-
-    def edit(contents: Contents) -> Contents:
-        return contents._replace(settings=replace(contents.settings, taxonomy=None))
-
-    await call.tenant.rebuild(edit, [stored.put_taxonomy(None), noted(call.key.id, "delete taxonomy", "")])
-    return Answer(None, 204)
+    writes = [stored.put_taxonomy(None), noted(call.key.id, "delete taxonomy", "")]
+    await call.tenant.rebuild(lambda contents: contents.with_taxonomy(None), writes)
 
 
 def _taxonomy(call: Call) -> str:
-    found = call.tenant.store.graph.taxonomy()
-    if found is None:
-        raise NotFound("there is no taxonomy")
-    return found
+    return existing(call.tenant.store.graph.taxonomy(), "taxonomy")

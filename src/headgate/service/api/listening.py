@@ -10,11 +10,10 @@ from starlette.responses import Response
 from starlette.websockets import WebSocketDisconnect
 
 from headgate.errors import HeadgateError
-from headgate.service.api.deliveries import Cursor  # noqa: TC001 -- msgspec reads it
-from headgate.service.api.operation import READ, SUBSCRIBE, Call, is_number, operation
-from headgate.service.delivery.feed import Closed
-from headgate.service.delivery.frames import HEARTBEAT, frame, message, notice
+from headgate.service.api.operation import READ, SUBSCRIBE, Call, is_number, operation, read_query
+from headgate.service.delivery.hub import Closed
 from headgate.service.problems import Conflict, Problem
+from headgate.service.resources import Cursor
 from headgate.service.security.keys import check_scope
 
 if TYPE_CHECKING:
@@ -24,11 +23,77 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from headgate.service.delivery.dispatcher import Dispatcher
-    from headgate.service.delivery.listener import Listener
-    from headgate.service.delivery.state import State
+    from headgate.service.delivery.state import Listener, LiveConsumer
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
     from headgate.service.tenant.names import Delivery
+
+
+HEARTBEAT = b":\n\n"
+"""A comment: it says that the connection is alive, and is no event."""
+_encode = msgspec.json.Encoder().encode
+_KEPT = 128
+"""Events whose frames are kept in part, at most."""
+_SMALL = 2 << 10
+"""Bytes of such an event, at most."""
+_AROUND: dict[int, tuple[bytes, bytes, bytes]] = {}
+"""By position: the text of which it is (another tenant's event may have the position), and two parts."""
+
+
+def message(delivery: Delivery) -> bytes:
+    """Write a delivery as JSON; the event's text is as it was kept.
+
+    >>> from headgate.service.tenant.names import Delivery
+    >>> message(Delivery(7, 0, b'{"id":"e"}', ["s"])).decode()
+    '{"cursor":7,"subscriptions":["s"],"event":{"id":"e"}}'
+    """
+    return b'{"cursor":%d,"subscriptions":%b,"event":%b}' % (
+        delivery.position,
+        _encode(delivery.subscriptions),
+        delivery.text,
+    )
+
+
+def frame(delivery: Delivery) -> bytes:
+    """Write a delivery as a server-sent event; a text of many lines is many lines of data.
+
+    >>> from headgate.service.tenant.names import Delivery
+    >>> print(frame(Delivery(7, 0, b'{}', ["s"])).decode(), end="")
+    id: 7
+    data: {"cursor":7,"subscriptions":["s"],"event":{}}
+    <BLANKLINE>
+    """
+    # What one gets is what others get but for the subscriptions: one after another, mostly.
+    known = _AROUND.get(delivery.position)
+    if known is None or known[0] is not delivery.text:
+        known = _around(delivery)
+    return b"".join((known[1], _encode(delivery.subscriptions), known[2]))
+
+
+def _around(delivery: Delivery) -> tuple[bytes, bytes, bytes]:
+    """Write what stands before and behind the subscriptions in an event's frames; keeps small ones."""
+    text = delivery.text
+    if b"\n" in text or b"\r" in text:
+        # Line ends stand between the tokens of JSON only, so that any of them will do.
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\n", b"\ndata: ")
+    position = delivery.position
+    head = b'id: %d\ndata: {"cursor":%d,"subscriptions":' % (position, position)
+    parts = delivery.text, head, b',"event":%b}\n\n' % text
+    if len(text) <= _SMALL:
+        if len(_AROUND) >= _KEPT:
+            _AROUND.clear()
+        _AROUND[position] = parts
+    return parts
+
+
+def notice(event: str, **members: object) -> bytes:
+    r"""Write something that is no delivery as a server-sent event.
+
+    >>> notice("end", reason="stopping")
+    b'event: end\ndata: {"reason":"stopping"}\n\n'
+    """
+    return b"event: %b\ndata: %b\n\n" % (event.encode(), _encode(members))
+
 
 EVENTS = "text/event-stream"
 _MESSAGE = 64 << 10
@@ -65,20 +130,15 @@ class Said(msgspec.Struct, forbid_unknown_fields=True):
 @operation(
     "GET",
     "/v1/consumers/{id}/listen",
-    "Listen to a consumer's deliveries as server-sent events.",
     READ,
-    {200: SentEvent},
-    query=ListenQuery,
-    problems=(400, 404, 409),
+    answers={200: SentEvent},
+    problems=(409,),
     answer_media=EVENTS,
     example="-N",
 )
-async def listen(call: Call) -> Response:
-    """Listen by server-sent events."""
-    query = call.query(ListenQuery)
-    state = call.dispatcher.state(call.path["id"])
-    acknowledges = _acknowledges(query, state, call.key)
-    after = _begin(call.dispatcher, state, call.headers.get("last-event-id"), query.after)
+async def listen(call: Call, query: ListenQuery) -> Response:
+    """Listen to a consumer's deliveries as server-sent events."""
+    state, after, acknowledges = _begin(call.dispatcher, call.request, query, call.key)
     if call.request.method == "HEAD":
         return Response(headers=_HEADERS, media_type=EVENTS)
     return EventStream(call.dispatcher, state, after, acknowledges=acknowledges)
@@ -87,29 +147,24 @@ async def listen(call: Call) -> Response:
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def _acknowledges(query: ListenQuery, state: State, key: Key) -> bool:
-    if query.acknowledge == "manual":
-        return False
-    check_scope(key, SUBSCRIBE)
-    if state.said.url is not None:
-        raise Conflict(f"consumer {state.id!r} has a webhook, which acknowledges by its answers")
-    return True
-
-
-def _begin(dispatcher: Dispatcher, state: State, last: str | None, after: int | None) -> int:
-    """Return the cursor that a listener begins after."""
-    if last is not None and last.strip():
-        if not is_number(last.strip()):
+def _begin(
+    dispatcher: Dispatcher, connection: HTTPConnection, query: ListenQuery, key: Key
+) -> tuple[LiveConsumer, int, bool]:
+    """Return the consumer, the cursor that a listener begins after, and whether sending acknowledges."""
+    state, after = dispatcher.state(connection.path_params["id"]), query.after
+    acknowledges = query.acknowledge == "auto"
+    if acknowledges:
+        check_scope(key, SUBSCRIBE)
+        if state.said.url is not None:
+            raise Conflict(f"consumer {state.id!r} has a webhook, which acknowledges by its answers")
+    last = connection.headers.get("last-event-id", "").strip()
+    if last:
+        if not is_number(last):
             raise Problem(f"Last-Event-ID is {last!r}: give the id of an event that came", 400)
         after = int(last)
-    found = state.cursor if after is None else after
-    if found > dispatcher.tenant.position:
-        raise Problem(
-            f"after is {found}, and the last event has {dispatcher.tenant.position}: give a cursor that "
-            "was read",
-            400,
-        )
-    return found
+    cursor = state.cursor if after is None else after
+    dispatcher.check_after(cursor)
+    return state, cursor, acknowledges
 
 
 class EventStream(Response):
@@ -117,7 +172,9 @@ class EventStream(Response):
 
     media_type = EVENTS
 
-    def __init__(self, dispatcher: Dispatcher, state: State, after: int, *, acknowledges: bool) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, state: LiveConsumer, after: int, *, acknowledges: bool
+    ) -> None:
         super().__init__(None, 200, _HEADERS)
         self._dispatcher = dispatcher
         self._state = state
@@ -236,10 +293,8 @@ def socket_of(server: Server) -> Any:
             check_scope(key, READ)
             await server.tenant(key.tenant)
             dispatcher = server.dispatchers[key.tenant]
-            state = dispatcher.state(websocket.path_params["id"])
-            query = _query(websocket)
-            acknowledges = _acknowledges(query, state, key)
-            after = _begin(dispatcher, state, websocket.headers.get("last-event-id"), query.after)
+            query = read_query(websocket, ListenQuery)
+            state, after, acknowledges = _begin(dispatcher, websocket, query, key)
         except HeadgateError as error:
             await websocket.send_denial_response(refusal(websocket, error))
             return
@@ -249,15 +304,14 @@ def socket_of(server: Server) -> Any:
     return endpoint
 
 
-def _query(websocket: HTTPConnection) -> ListenQuery:
-    try:
-        return msgspec.convert(dict(websocket.query_params), ListenQuery, strict=False)
-    except msgspec.ValidationError as error:
-        raise Problem(f"the query cannot be read: {error}", 400) from None
-
-
 async def _talk(
-    websocket: WebSocket, dispatcher: Dispatcher, state: State, key: Key, after: int, *, acknowledges: bool
+    websocket: WebSocket,
+    dispatcher: Dispatcher,
+    state: LiveConsumer,
+    key: Key,
+    after: int,
+    *,
+    acknowledges: bool,
 ) -> None:
     """Send and hear, until one side ends."""
     listener = dispatcher.listen("WebSocket", state, after, websocket._receive, acknowledges=acknowledges)  # noqa: SLF001
@@ -289,19 +343,19 @@ async def _talk(
 
 
 async def _hear(
-    websocket: WebSocket, dispatcher: Dispatcher, state: State, key: Key
+    websocket: WebSocket, dispatcher: Dispatcher, state: LiveConsumer, key: Key
 ) -> tuple[int | None, str]:
     """Hear what a client says; returns the code and the reason to end with, or None if it has ended."""
     while True:
-        said = await websocket.receive()
-        if said["type"] == "websocket.disconnect":
+        message = await websocket.receive()
+        if message["type"] == "websocket.disconnect":
             return None, ""
-        given = said.get("text") or said.get("bytes") or b""
-        if len(given) > _MESSAGE:
+        text = message.get("text") or message.get("bytes") or b""
+        if len(text) > _MESSAGE:
             return _TOO_LARGE, f"a message has more than {_MESSAGE} bytes"
         try:
             check_scope(key, SUBSCRIBE)
-            asked = msgspec.json.decode(given, type=Said)
+            asked = msgspec.json.decode(text, type=Said)
             cursor = await dispatcher.acknowledge(state, asked.acknowledge)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             return _WRONG, f'send {{"acknowledge": cursor}}: {error}'

@@ -6,13 +6,14 @@ import base64
 import hashlib
 import http
 import re
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from headgate.service.api.operation import OPERATIONS, READ, Answer, Call, operation
-from headgate.service.api.page import PAGE, SCRIPT, STYLE
 from headgate.service.problems import MEDIA_TYPE
 
 if TYPE_CHECKING:
@@ -98,58 +99,58 @@ def _resolved(schema: dict[str, Any] | None, components: dict[str, Any]) -> dict
 
 
 def _operation(asked: Operation, body: Any, query: dict[str, Any], answers: dict[int, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "operationId": asked.name,
         "summary": asked.summary,
         "tags": [asked.path.removeprefix("/v1/").partition("/")[0].partition(":")[0]],
         "responses": {str(status): _answer(asked, status, kind) for status, kind in answers.items()},
     }
     if asked.public:
-        found["security"] = []
+        described["security"] = []
     else:
-        found["description"] = f"Needs the scope `{asked.scope}`."
+        described["description"] = f"Needs the scope `{asked.scope}`."
     parameters = [*_path(asked), *_query(query), *_headers(asked)]
     if parameters:
-        found["parameters"] = parameters
+        described["parameters"] = parameters
     if body is not None:
         content = {media: {"schema": _body(media, body)} for media in asked.media}
-        found["requestBody"] = {"required": True, "content": content}
+        described["requestBody"] = {"required": True, "content": content}
     for status in sorted(problems_of(asked)):
-        found["responses"][str(status)] = _problem(status)
-    return found
+        described["responses"][str(status)] = _problem(status)
+    return described
 
 
 def problems_of(asked: Operation) -> set[int]:
     """List the statuses of problems that an operation may answer with."""
-    found = set(asked.problems)
+    statuses = set(asked.problems)
     if not asked.public:
-        found |= set(_ALWAYS)
+        statuses |= set(_ALWAYS)
     if asked.body is not None:
-        found |= set(_WITH_BODY)
+        statuses |= set(_WITH_BODY)
     if asked.query is not None or "If-None-Match" in asked.headers:
-        found.add(400)
-    return found | ({404} if "{" in asked.path else set())
+        statuses.add(400)
+    return statuses | ({404} if "{" in asked.path else set())
 
 
 def _answer(asked: Operation, status: int, kind: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": http.HTTPStatus(status).phrase}
+    described: dict[str, Any] = {"description": http.HTTPStatus(status).phrase}
     if kind is not None:
         # The schema of a stream is that of each of its events; all other text is one value.
         schema = kind if asked.answer_media in _TOLD else {"type": "string"}
-        found["content"] = {asked.answer_media: {"schema": schema}}
-    return found
+        described["content"] = {asked.answer_media: {"schema": schema}}
+    return described
 
 
 def _problem(status: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "description": http.HTTPStatus(status).phrase,
         "content": {MEDIA_TYPE: {"schema": {"$ref": _REF.format(name="Problem")}}},
     }
     if status in {429, 503, 507}:
-        found["headers"] = {
+        described["headers"] = {
             "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds after which to try again."}
         }
-    return found
+    return described
 
 
 def _body(media: str, schema: dict[str, Any]) -> dict[str, Any]:
@@ -183,22 +184,29 @@ def _headers(asked: Operation) -> list[dict[str, Any]]:
     ]
 
 
-@operation(
-    "GET", "/v1/openapi.json", "Read this description of the API.", READ, {200: dict[str, Any]}, public=True
-)
+@operation("GET", "/v1/openapi.json", READ, answers={200: dict[str, Any]}, public=True)
 async def read_openapi(call: Call) -> Answer:
-    """Read the description of the API."""
+    """Read this description of the API."""
     return Answer(document((*OPERATIONS, *call.server.more.operations)))
 
 
-@operation(
-    "GET", "/v1/docs", "A page to try the API.", READ, {200: str}, public=True, answer_media="text/html"
-)
+@operation("GET", "/v1/docs", READ, answers={200: str}, public=True, answer_media="text/html")
 async def read_docs(call: Call) -> Answer:
-    """Show the page."""
+    """A page to try the API."""
     del call
+    page, headers = _page()
+    return Answer(page, headers=headers, media_type=HTML)
+
+
+@cache
+def _page() -> tuple[bytes, dict[str, str]]:
+    """Put the page together: nothing from a network, and no script and style but its own."""
+    here = files("headgate.service.api")
+    page, style, script = (
+        here.joinpath(name).read_text("utf-8") for name in ("docs.html", "docs.css", "docs.js")
+    )
     policy = (
-        f"default-src 'none'; script-src '{_hash(SCRIPT)}'; style-src '{_hash(STYLE)}'; connect-src 'self'; "
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     headers = {
@@ -206,7 +214,7 @@ async def read_docs(call: Call) -> Answer:
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
     }
-    return Answer(PAGE.encode(), headers=headers, media_type=HTML)
+    return page.format(style=style, script=script).encode(), headers
 
 
 def _hash(text: str) -> str:

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from headgate.errors import EventError
-from headgate.graph.trace import hung_at, names_at, trace
-from headgate.service.api.asking import Cursor  # noqa: TC001 -- msgspec reads it
-from headgate.service.api.explaining import asked_event, plain
-from headgate.service.api.operation import READ, Answer, Call, Page, in_json, operation
-from headgate.service.problems import NotFound, Problem
-from headgate.service.resources import EdgeBody, Part
+from headgate.graph.explain import hung_at, names_at, trace
+from headgate.service.api.asking import (
+    asked_event,
+    plain,
+)
+from headgate.service.api.operation import READ, Call, Items, Page, in_json, operation
+from headgate.service.problems import Problem, existing
+from headgate.service.resources import (
+    Cursor,
+    EdgeBody,
+    Part,
+)
 
 if TYPE_CHECKING:
+    from headgate.client.asking import KeptEvent
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Event
     from headgate.graph.changes.view import View
-    from headgate.graph.trace import EdgeTrace, NodeTrace
-    from headgate.service.api.events import KeptEvent
+    from headgate.graph.explain import EdgeTrace, NodeTrace
+    from headgate.service.storage.graph import Graph
     from headgate.service.tenant.tenant import Tenant
 
 Some = Annotated[int, msgspec.Meta(ge=1, le=2_000)]
@@ -56,36 +63,26 @@ class GraphPart(msgspec.Struct, kw_only=True):
     """Why it is not the whole graph."""
 
 
-@operation(
-    "GET",
-    "/v1/graph",
-    "Read the graph, or a part of it, to look at: nodes with what hangs at them, and the edges between.",
-    READ,
-    {200: GraphPart},
-    query=GraphQuery,
-    problems=(400, 404),
-    example="-G -d node=sport -d hops=2",
-)
-async def read_graph(call: Call) -> Answer:
-    """Read a part of the graph."""
-    return Answer(await asyncio.to_thread(_part, call.tenant, call.query(GraphQuery)))
+@operation("GET", "/v1/graph", READ, problems=(404,), example="-G -d node=sport -d hops=2")
+async def read_graph(call: Call, query: GraphQuery) -> GraphPart:
+    """Read the graph, or a part of it, to look at: nodes with what hangs at them, and the edges between."""
+    return await asyncio.to_thread(_part, call.tenant, query)
 
 
 def _part(tenant: Tenant, query: GraphQuery) -> GraphPart:
     graph = tenant.store.graph
     all_nodes, all_edges = graph.counts()
-    if query.node is not None and graph.node(query.node) is None:
-        raise NotFound(f"there is no node {query.node!r}")
     if query.node is not None:
-        found = _around(tenant, query.node, query.hops, query.most)
+        existing(graph.node(query.node), f"node {query.node!r}")
+        ids = _around(graph, [query.node], query.hops, query.most, back=True)
     elif all_nodes <= query.most:
-        found = dict.fromkeys(str(each.id) for each in graph.nodes())
+        ids = dict.fromkeys(str(each.id) for each in graph.nodes())
     else:
-        found = _ahead(tenant, query.most)
-    by_id = {each.id: each for each in graph.nodes_of(found)}
+        ids = _ahead(graph, query.most)
+    by_id = {each.id: each for each in graph.nodes_of(ids)}
     view = _view(tenant)
-    nodes = [_hung(by_id[each], view) for each in found if each in by_id]
-    edges = [each for each in graph.edges_of(found) if each.target in by_id]
+    nodes = [_hung(by_id[each], view) for each in ids if each in by_id]
+    edges = [each for each in graph.edges_of(ids) if each.target in by_id]
     cut = None
     if len(nodes) < all_nodes:
         where = f"around {query.node!r}, {query.hops} hops far" if query.node is not None else "at its start"
@@ -93,33 +90,27 @@ def _part(tenant: Tenant, query: GraphQuery) -> GraphPart:
     return GraphPart(nodes=nodes, edges=edges, all_nodes=all_nodes, all_edges=all_edges, cut=cut)
 
 
-def _around(tenant: Tenant, node: str, hops: int, most: int) -> dict[str, None]:
-    """Find nodes around one, whichever way edges lead, the nearest first."""
-    graph, found = tenant.store.graph, {node: None}
-    frontier = [node]
+def _around(graph: Graph, nodes: list[str], hops: int, most: int, *, back: bool) -> dict[str, None]:
+    """Find nodes around some, the nearest first, and `back` against the edges, too."""
+    ids, frontier = dict.fromkeys(nodes), nodes
     for _ in range(hops):
         ends = [each.target for each in graph.edges_of(frontier)]
-        ends += [each.source for each in graph.edges_of(frontier, back=True)]
-        frontier = [each for each in dict.fromkeys(ends) if each not in found][: most - len(found)]
-        found.update(dict.fromkeys(frontier))
+        if back:
+            ends += [each.source for each in graph.edges_of(frontier, back=True)]
+        frontier = [each for each in dict.fromkeys(ends) if each not in ids][: most - len(ids)]
+        ids.update(dict.fromkeys(frontier))
         if not frontier:
             break
-    return found
+    return ids
 
 
-def _ahead(tenant: Tenant, most: int) -> dict[str, None]:
+def _ahead(graph: Graph, most: int) -> dict[str, None]:
     """Find nodes from those on that no edge leads to; all have one if there are only circles."""
-    graph = tenant.store.graph
     # Not as many as may be shown: what follows them is to be seen as well.
     begin = graph.roots(max(1, most // 4)) or graph.nodes(most=1)
-    frontier = [str(each.id) for each in begin]
-    found = dict.fromkeys(frontier)
-    while frontier and len(found) < most:
-        ends = dict.fromkeys(each.target for each in graph.edges_of(frontier))
-        frontier = [each for each in ends if each not in found][: most - len(found)]
-        found.update(dict.fromkeys(frontier))
+    ids = _around(graph, [str(each.id) for each in begin], most, most, back=False)
     rest = (str(each.id) for each in graph.nodes(most=most))
-    return dict.fromkeys([*found, *(each for each in rest if each not in found)][:most])
+    return dict.fromkeys([*ids, *(each for each in rest if each not in ids)][:most])
 
 
 def _view(tenant: Tenant) -> View | None:
@@ -134,34 +125,21 @@ def _hung(part: Part, view: View | None) -> HungPart:
     return HungPart(**msgspec.structs.asdict(part), subscriptions=count)
 
 
-class HungPage(msgspec.Struct, kw_only=True):
+class HungPage(Items[str], kw_only=True):
     """Some of the subscriptions that hang at a node, in the order of their ids."""
 
-    items: list[str]
-    next: str | None
 
-
-@operation(
-    "GET",
-    "/v1/graph/nodes/{id}/subscriptions",
-    "List the ids of the subscriptions that hang at a node and have not expired.",
-    READ,
-    {200: HungPage},
-    query=Page,
-    problems=(400, 404),
-    example="-G -d limit=10",
-)
-async def list_node_subscriptions(call: Call) -> Answer:
-    """List what hangs at a node."""
-    identity, query = call.path["id"], call.query(Page)
-    most = query.most()
-    if call.tenant.store.graph.node(identity) is None:
-        raise NotFound(f"there is no node {identity!r}")
+@operation("GET", "/v1/graph/nodes/{id}/subscriptions", READ, example="-G -d limit=10")
+async def list_node_subscriptions(call: Call, query: Page) -> HungPage:
+    """List the ids of the subscriptions that hang at a node and have not expired."""
+    identity = call.path["id"]
+    existing(call.tenant.store.graph.node(identity), f"node {identity!r}")
     view = _view(call.tenant)
     names = [] if view is None else await asyncio.to_thread(names_at, view, identity)
     wanted = (query.search or "").casefold()
-    found = [each for each in map(str, names) if each > query.after and wanted in each.casefold()]
-    return Answer(HungPage(items=found[:most], next=found[most - 1] if len(found) > most else None))
+    ids = [each for each in map(str, names) if each > query.after and wanted in each.casefold()]
+    items, more = query.cut(ids, str)
+    return HungPage(items=items, next=more)
 
 
 # The way of an event
@@ -229,24 +207,20 @@ class TraceAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
 @operation(
     "POST",
     "/v1/graph/trace",
-    "Follow an event through the graph: nodes and edges that it passes, and what fails where it is stopped.",
     READ,
-    {200: TraceAnswer},
-    body=TraceBody,
-    problems=(400, 404),
+    problems=(404,),
     example=in_json('{"event": {"source": "publisher", "topic": "sport"}}'),
 )
-async def trace_event(call: Call) -> Answer:
-    """Follow an event."""
-    said = call.said(TraceBody)
-    event, kept = await asyncio.to_thread(asked_event, call, said.event, said.cursor, said.event_id)
-    return Answer(await asyncio.to_thread(_trace, call.tenant, event, kept, said.most))
+async def trace_event(call: Call, body: TraceBody) -> TraceAnswer:
+    """Follow an event through the graph: nodes and edges it passes, and what fails where it is stopped."""
+    event, kept = await asyncio.to_thread(asked_event, call, body.event, body.cursor, body.event_id)
+    return await asyncio.to_thread(_trace, call.tenant, event, kept, body.most)
 
 
 def _trace(tenant: Tenant, event: Event, kept: KeptEvent | None, most: int) -> TraceAnswer:
     view = _view(tenant)
     source = None if event.source is None else str(event.source)
-    found = TraceAnswer(
+    answer = TraceAnswer(
         event_id=str(event.id),
         source=source,
         cursor=None if kept is None else kept.cursor,
@@ -256,38 +230,38 @@ def _trace(tenant: Tenant, event: Event, kept: KeptEvent | None, most: int) -> T
         served=0,
     )
     if view is None:
-        found.note = "there is no graph: only subscriptions that hang at no node can get it"
-        return found
+        answer.note = "there is no graph: only subscriptions that hang at no node can get it"
+        return answer
     if event.source is None or view.find(event.source) < 0:
         what = "it has no source" if source is None else f"its source {source!r} is no node of the graph"
-        found.note = f"{what}: it reaches no node, and nobody who hangs at one"
-        return found
+        answer.note = f"{what}: it reaches no node, and nobody who hangs at one"
+        return answer
     try:
         way = trace(view, event, most)
     except EventError as error:
         raise Problem(f"the event cannot be followed: {error}", 422) from None
-    found.nodes, found.edges = [_node(each) for each in way.nodes], [_edge(each) for each in way.edges]
-    found.passed, found.served = way.passed, way.served
+    answer.nodes, answer.edges = [_node(each) for each in way.nodes], [_edge(each) for each in way.edges]
+    answer.passed, answer.served = way.passed, way.served
     if way.cut:
-        found.note = f"its way is longer: the first {len(way.nodes):,} nodes are listed"
-    return found
+        answer.note = f"its way is longer: the first {len(way.nodes):,} nodes are listed"
+    return answer
 
 
-def _node(found: NodeTrace) -> TracedNode:
-    state: Any = found.state
+def _node(traced: NodeTrace) -> TracedNode:
+    state: Any = traced.state
     return TracedNode(
-        id=str(found.id),
+        id=str(traced.id),
         state=state,
-        subscriptions=found.subscriptions,
-        served=found.served,
-        why=_why(found.verdict),
+        subscriptions=traced.subscriptions,
+        served=traced.served,
+        why=_why(traced.verdict),
     )
 
 
-def _edge(found: EdgeTrace) -> TracedEdge:
-    state: Any = found.state
+def _edge(traced: EdgeTrace) -> TracedEdge:
+    state: Any = traced.state
     return TracedEdge(
-        source=str(found.source), target=str(found.target), state=state, why=_why(found.verdict)
+        source=str(traced.source), target=str(traced.target), state=state, why=_why(traced.verdict)
     )
 
 

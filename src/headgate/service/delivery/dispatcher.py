@@ -17,24 +17,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from headgate.errors import HeadgateError
-from headgate.service.delivery.backlog import Behind, count_behind, count_blocks
-from headgate.service.delivery.feed import Closed
-from headgate.service.delivery.hub import RECENT, RECENT_DERIVED, Hub
-from headgate.service.delivery.journal import Journal
-from headgate.service.delivery.listener import Listener
-from headgate.service.delivery.reading import collect
-from headgate.service.delivery.state import State
-from headgate.service.problems import Conflict, NotFound, Problem
+from headgate.service.delivery.hub import RECENT, RECENT_DERIVED, Closed, Hub, collect
+from headgate.service.delivery.journal import Behind, Journal, count_behind, count_blocks
+from headgate.service.delivery.state import Listener, LiveConsumer
+from headgate.service.problems import Conflict, NotFound, Problem, existing
 from headgate.service.storage import consumers as stored_consumers
 from headgate.service.storage.audit import noted
+from headgate.service.worker import telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
     from typing import Any
 
-    from headgate.service.delivery.feed import Feed
-    from headgate.service.delivery.reading import Part
-    from headgate.service.delivery.sender import Sender
+    from headgate.service.delivery.hub import Feed, Part
+    from headgate.service.delivery.webhook import Sender
     from headgate.service.settings import ServiceSettings
     from headgate.service.storage.log import Write
     from headgate.service.tenant.names import Delivery
@@ -59,9 +55,9 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         passed = tenant.store.consumers.passed()
-        self.states: dict[str, State] = {}
+        self.states: dict[str, LiveConsumer] = {}
         for stored in tenant.store.consumers.all():
-            state = self.states[stored.id] = State(stored, settings.retry)
+            state = self.states[stored.id] = LiveConsumer(stored, settings.retry)
             state.passed = passed.get(stored.id, 0)
         tenant.committed = self.hub.committed
         tenant.changed = self._changed
@@ -80,8 +76,7 @@ class Dispatcher:
         self._ticker.cancel()
         self.end_listeners()
         for state in self.states.values():
-            if state.webhook is not None:
-                state.webhook.stop()
+            state.hang_up()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.sleep(0)
@@ -100,21 +95,14 @@ class Dispatcher:
         """Have something done beside."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            _LOG.error("tenant %s: %s", self.tenant.name, task.exception())
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(telling(_LOG, f"tenant {self.tenant.name}"))
 
     # Consumers
 
-    def state(self, identity: str) -> State:
+    def state(self, identity: str) -> LiveConsumer:
         """Find a consumer."""
-        found = self.states.get(identity)
-        if found is None:
-            raise NotFound(f"there is no consumer {identity!r}")
-        return found
+        return existing(self.states.get(identity), f"consumer {identity!r}")
 
     def _changed(self, identity: str) -> None:
         """Take over what became of a consumer."""
@@ -123,34 +111,30 @@ class Dispatcher:
             del self.states[identity]
             self.journal.forget(state)
             state.moved += 1
-            if state.webhook is not None:
-                state.webhook.stop()
-                state.webhook = None
+            state.hang_up()
             for feed in self.hub.feeds(state.number):
                 feed.close(f"consumer {identity!r} was deleted")
             state = None
         if stored is None or self._closed:
             return
         if state is None:
-            state = self.states[identity] = State(stored, self.settings.retry)
+            state = self.states[identity] = LiveConsumer(stored, self.settings.retry)
         elif stored.revision != state.revision:
             state.told(stored)
             state.reason = None
             state.breaker.succeeded()
         self._call(state)
 
-    def _call(self, state: State) -> None:
+    def _call(self, state: LiveConsumer) -> None:
         """Begin to call a webhook, or begin anew after its cursor, or end."""
-        if state.webhook is not None:
-            state.webhook.stop()
-            state.webhook = None
+        state.hang_up()
         if state.called:
             from headgate.service.delivery.webhook import Webhook
 
             state.webhook = Webhook(self, state)
             self.replay_letters(state)
 
-    def disable(self, state: State, reason: str) -> None:
+    def disable(self, state: LiveConsumer, reason: str) -> None:
         """Call a webhook no more, until a client says so."""
         _LOG.warning("consumer %s: its webhook is disabled: %s", state.id, reason)
         self.counts["webhooks disabled"] += 1
@@ -168,18 +152,18 @@ class Dispatcher:
 
         self.spawn(disabled())
 
-    def has_all(self, state: State) -> bool:
+    def has_all(self, state: LiveConsumer) -> bool:
         """Tell whether it is known that nothing waits for a consumer."""
         start = max(state.cursor, state.clear)
         return start >= self.hub.began and self.hub.latest(state.number) <= start
 
-    async def behind(self, states: Iterable[State]) -> dict[State, tuple[Behind, bool]]:
+    async def behind(self, states: Iterable[LiveConsumer]) -> dict[LiveConsumer, tuple[Behind, bool]]:
         """Count for consumers what they have not acknowledged, and tell whether the count is exact."""
         last, asked = self.tenant.position, {}
-        found = {}
+        lags = {}
         for state in states:
             if self.has_all(state):
-                found[state] = Behind(0, None, last), True
+                lags[state] = Behind(0, None, last), True
             else:
                 asked[state.number] = max(state.cursor, state.clear), state
         if asked:
@@ -189,14 +173,14 @@ class Dispatcher:
             )
             for number, (start, state) in asked.items():
                 each = counted[number]
-                found[state] = each, each.upto >= last
+                lags[state] = each, each.upto >= last
                 if not each.events and max(state.cursor, state.clear) == start:
                     state.clear = max(start, each.upto)
-        return found
+        return lags
 
     # How far consumers came
 
-    async def acknowledge(self, state: State, cursor: int) -> int:
+    async def acknowledge(self, state: LiveConsumer, cursor: int) -> int:
         """Have a consumer's cursor at a position, on disk; it never moves back. Returns where it is."""
         if state.said.url is not None:
             raise Conflict(f"consumer {state.id!r} has a webhook, which acknowledges by its answers")
@@ -213,7 +197,7 @@ class Dispatcher:
                 state.cursor = max(state.cursor, cursor)
         return state.cursor
 
-    async def replay(self, state: State, cursor: int, *also: Write) -> int:
+    async def replay(self, state: LiveConsumer, cursor: int, *also: Write) -> int:
         """Have a consumer go on after a position that is kept; returns it."""
         bounds = self.tenant.store.log.bounds()
         if cursor > self.tenant.position:
@@ -245,16 +229,16 @@ class Dispatcher:
         cursors = {number: state.cursor for number, state in late.items()}
         log, names = self.tenant.store.log, self.tenant.names
         first = log.bounds().first
-        found, _ = await asyncio.to_thread(
+        missed, _ = await asyncio.to_thread(
             lambda: count_blocks(log.read(first, before - first), names, cursors, before)
         )
-        lost = {late[number].id: each.events for number, each in found.items()}
+        lost = {late[number].id: each.events for number, each in missed.items()}
         moves = {state.id: before - 1 for state in late.values()}
         await self.tenant.write(*writes, stored_consumers.pass_by(lost), stored_consumers.advance(moves))
         self.hub.forget(before)
         for state in late.values():
             state.cursor = max(state.cursor, before - 1)
-        for number, each in found.items():
+        for number, each in missed.items():
             late[number].passed += each.events
             self.counts["passed"] += each.events
             _LOG.warning(
@@ -264,7 +248,15 @@ class Dispatcher:
 
     # Those who wait
 
-    async def pull(self, state: State, after: int, most: int, size: int, wait: float) -> Part:
+    def check_after(self, after: int) -> None:
+        """Refuse a cursor behind the last event."""
+        last = self.tenant.position
+        if after > last:
+            raise Problem(
+                f"after is {after}, and the last event has {last}: give a cursor that was read", 400
+            )
+
+    async def pull(self, state: LiveConsumer, after: int, most: int, size: int, wait: float) -> Part:
         """Read deliveries after a position; waits for some if there are none."""
         part = await self.hub.read(state.number, after, most, size)
         end = time.monotonic() + wait
@@ -277,20 +269,22 @@ class Dispatcher:
         self._polls.add(feed)
         try:
             async with asyncio.timeout(end - time.monotonic()):
-                found = await feed.next(most)
+                deliveries = await feed.next(most)
         except (TimeoutError, Closed):
             return part._replace(upto=max(part.upto, min(feed.position, self.tenant.position)))
         finally:
             self._polls.discard(feed)
             feed.close("the request has ended")
-        cut = found[:most]
+        cut = deliveries[:most]
         return part._replace(deliveries=cut, upto=cut[-1].position if cut else part.upto)
 
-    def listen(self, way: str, state: State, after: int, receive: Any, *, acknowledges: bool) -> Listener:
+    def listen(
+        self, way: str, state: LiveConsumer, after: int, receive: Any, *, acknowledges: bool
+    ) -> Listener:
         """Have a listener after a position."""
-        found = Listener(way, state, self.hub.feed(state.number, after), receive, acknowledges=acknowledges)
-        state.listeners.add(found)
-        return found
+        added = Listener(way, state, self.hub.feed(state.number, after), receive, acknowledges=acknowledges)
+        state.listeners.add(added)
+        return added
 
     def unlisten(self, listener: Listener) -> None:
         """Forget a listener."""
@@ -320,22 +314,22 @@ class Dispatcher:
 
     # Dead letters
 
-    async def event_for(self, state: State, position: int) -> Delivery | None:
+    async def event_for(self, state: LiveConsumer, position: int) -> Delivery | None:
         """Find an event that was for a consumer; None if it is not kept any more, or for it no more."""
         log, names = self.tenant.store.log, self.tenant.names
         part = await asyncio.to_thread(
             lambda: collect(log.read(position, 1), names, state.number, position - 1, 1)
         )
-        found = part.deliveries[0] if part.deliveries else None
-        return found if found is not None and found.position == position else None
+        delivery = part.deliveries[0] if part.deliveries else None
+        return delivery if delivery is not None and delivery.position == position else None
 
-    def replay_letters(self, state: State) -> None:
+    def replay_letters(self, state: LiveConsumer) -> None:
         """Try the dead letters again that are marked for it, if that is not being done."""
         if state.called and not state.replaying and not self._closed:
             state.replaying = True
             self.spawn(self._replay_letters(state))
 
-    async def _replay_letters(self, state: State) -> None:
+    async def _replay_letters(self, state: LiveConsumer) -> None:
         """Try each once more; what is delivered is a dead letter no more. The rest waits for a restart."""
         from headgate.service.delivery.webhook import attempt
 
@@ -349,8 +343,11 @@ class Dispatcher:
                 outcome = None if delivery is None else await attempt(self, state, delivery)
                 done = outcome is not None and outcome.reason is None
                 # Together with nothing else: what was sent and is not noted is sent again after a crash.
-                change = stored_consumers.unbury if done else stored_consumers.tried
-                await self.tenant.write(change(state.id, [position]))
+                await self.tenant.write(
+                    stored_consumers.unbury(state.id, [position])
+                    if done
+                    else stored_consumers.mark(state.id, [position], again=False)
+                )
         except HeadgateError as error:
             _LOG.error("consumer %s: dead letters are not tried any further: %s", state.id, error)
         finally:

@@ -11,24 +11,175 @@ service stopped is sent again, with the same `webhook-id`.
 from __future__ import annotations
 
 import asyncio
+import email.utils
 import json
 import logging
+import os
+import socket
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
 
 from headgate.core import __version__
 from headgate.errors import HeadgateError
-from headgate.service.delivery.breaker import wait_of
-from headgate.service.delivery.feed import Closed
+from headgate.service.delivery.hub import Closed
+from headgate.service.delivery.state import wait_of
 from headgate.service.envelope import STRUCTURED
-from headgate.service.security.signature import headers_of, message_id
+from headgate.service.security.webhooks import (
+    AddressError,
+    check_address,
+    check_host,
+    check_url,
+    headers_of,
+    message_id,
+)
 from headgate.service.storage.consumers import Attempt, DeadLetter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiohttp.abc import ResolveResult
+
     from headgate.service.delivery.dispatcher import Dispatcher
-    from headgate.service.delivery.sender import Outcome
-    from headgate.service.delivery.state import State
+    from headgate.service.delivery.state import LiveConsumer
     from headgate.service.tenant.names import Delivery
+
+
+_CONNECTIONS = 256
+_A_HOST = 64
+_READ = 1_024
+"""Bytes of an answer that are looked at."""
+_SHOWN = 200
+
+
+class Outcome(NamedTuple):
+    """What became of an attempt."""
+
+    status: int | None
+    milliseconds: int
+    reason: str | None
+    """Why it failed; None if it did not."""
+    after: float | None = None
+    """Seconds after which the endpoint asks to be tried again."""
+
+
+class Sender:
+    """The client that calls webhooks."""
+
+    def __init__(self, *, private: bool) -> None:
+        self._private = private
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=_CONNECTIONS,
+                limit_per_host=_A_HOST,
+                resolver=CheckedResolver(private=private),
+                # A name is resolved for each connection, and what was resolved is checked then.
+                use_dns_cache=False,
+                socket_factory=partial(make_socket, private=private),
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent"),
+        )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> Outcome:
+        """Post a body once; redirects are not followed."""
+        began = time.monotonic()
+        status, after = None, None
+        try:
+            checked = check_url(url, private=self._private)
+            async with self._session.post(
+                checked,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=timeout),
+            ) as answer:
+                status, after = answer.status, _after(answer.headers.get("Retry-After"))
+                read = await answer.content.read(_READ)
+                reason = None if 200 <= status < 300 else _why(status, read)
+        except AddressError as error:
+            reason = str(error)
+        except TimeoutError:
+            reason = f"there was no answer within {timeout:g} s"
+        except aiohttp.ClientConnectorError as error:
+            cause = os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
+            reason = f"no connection to {error.host}:{error.port}: {cause}"[:_SHOWN]
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            reason = f"{type(error).__name__}: {error}"[:_SHOWN]
+        return Outcome(status, round(1_000 * (time.monotonic() - began)), reason, after)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+
+def _why(status: int, body: bytes) -> str:
+    if 300 <= status < 400:
+        return f"the answer was {status}: redirects are not followed; give the URL that they lead to"
+    text = " ".join(body.decode("utf-8", "replace").split())[:_SHOWN]
+    return f"the answer was {status}" + (f": {text}" if text else "")
+
+
+def _after(header: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, which has seconds or a date."""
+    if header is None:
+        return None
+    if header.isascii() and header.strip().isdigit():
+        return float(header.strip()[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+class CheckedResolver(AbstractResolver):
+    """Resolves a name, and refuses it if any of its addresses is one where webhooks do not go."""
+
+    def __init__(self, *, private: bool = False) -> None:
+        self._private = private
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Resolve a name."""
+        check_host(host, private=self._private)
+        loop = asyncio.get_running_loop()
+        infos = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, family=family)
+        results: list[ResolveResult] = []
+        for kind, _, proto, _, sockaddr in infos:
+            address = str(sockaddr[0])
+            check_address(address, private=self._private)
+            results.append(
+                {
+                    "hostname": host,
+                    "host": address,
+                    "port": int(sockaddr[1]),
+                    "family": kind,
+                    "proto": proto,
+                    "flags": socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+                }
+            )
+        if not results:
+            raise OSError(f"{host} has no address")
+        return results
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def make_socket(info: Any, *, private: bool = False) -> socket.socket:
+    """Make the socket of a connection; refuses one to an address where webhooks do not go."""
+    family, kind, proto, _, sockaddr = info
+    check_address(str(sockaddr[0]).partition("%")[0], private=private)
+    connection = socket.socket(family, kind, proto)
+    connection.setblocking(False)
+    return connection
+
 
 _LOG = logging.getLogger("headgate.service")
 _LOOK = 1.0
@@ -43,7 +194,7 @@ _AGENT = f"Headgate/{__version__}"
 class Webhook:
     """The deliveries to one URL, as a task."""
 
-    def __init__(self, dispatcher: Dispatcher, state: State) -> None:
+    def __init__(self, dispatcher: Dispatcher, state: LiveConsumer) -> None:
         self._dispatcher = dispatcher
         self._state = state
         self._feed = dispatcher.hub.feed(state.number, state.cursor)
@@ -113,7 +264,7 @@ class Webhook:
             await asyncio.sleep(wait_of(self._dispatcher.settings.retry, attempts, outcome.after))
 
 
-async def attempt(dispatcher: Dispatcher, state: State, delivery: Delivery) -> Outcome:
+async def attempt(dispatcher: Dispatcher, state: LiveConsumer, delivery: Delivery) -> Outcome:
     """Try to deliver an event once, when the circuit lets it through, and note what became of it."""
     breaker = state.breaker
     while wait := breaker.wait():
@@ -138,7 +289,7 @@ async def attempt(dispatcher: Dispatcher, state: State, delivery: Delivery) -> O
     return outcome
 
 
-async def post(dispatcher: Dispatcher, state: State, delivery: Delivery) -> Outcome:
+async def post(dispatcher: Dispatcher, state: LiveConsumer, delivery: Delivery) -> Outcome:
     """Sign an event, and post it."""
     identity = message_id(dispatcher.tenant.name, state.id, delivery.position)
     headers = {
@@ -160,7 +311,7 @@ def _listed(subscriptions: list[str]) -> dict[str, str]:
         if size > _LISTED:
             break
         shown.append(text)
-    found = {"headgate-subscriptions": f"[{','.join(shown)}]"}
+    headers = {"headgate-subscriptions": f"[{','.join(shown)}]"}
     if len(shown) < len(subscriptions):
-        found["headgate-subscriptions-more"] = str(len(subscriptions) - len(shown))
-    return found
+        headers["headgate-subscriptions-more"] = str(len(subscriptions) - len(shown))
+    return headers

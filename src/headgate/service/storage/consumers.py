@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from headgate.service.resources import ConsumerBody
+from headgate.service.storage.database import Table, many, one, searching, together
 
 if TYPE_CHECKING:
-    import apsw
-
-    from headgate.service.storage.database import Database
     from headgate.service.storage.log import Write
 
 _FIELDS = "id, number, revision, cursor, body"
@@ -59,11 +57,8 @@ class Attempt(NamedTuple):
     reason: str | None
 
 
-class Consumers:
+class Consumers(Table):
     """The stored consumers."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def get(self, identity: str) -> StoredConsumer | None:
         """Find one."""
@@ -81,7 +76,7 @@ class Consumers:
 
     def page(self, after: str, most: int, search: str | None = None) -> list[StoredConsumer]:
         """List some in the order of their ids, after one."""
-        test, more = ("AND instr(lower(id), ?)", [search.casefold()]) if search else ("", [])
+        test, more = searching("id", search)
         query = f"SELECT {_FIELDS} FROM consumers WHERE id > ? {test} ORDER BY id LIMIT ?"
         return [StoredConsumer(*row) for row in self._database.rows(query, after, *more, most)]
 
@@ -94,8 +89,8 @@ class Consumers:
     def next_replay(self, consumer: str) -> int | None:
         """Return the position of the first dead letter that is to be tried again, if there is one."""
         query = "SELECT position FROM dead_letters WHERE consumer = ? AND again ORDER BY position LIMIT 1"
-        found = self._database.row(query, consumer)
-        return None if found is None else int(found[0])
+        position: int | None = self._database.value(query, consumer)
+        return position
 
     def passed(self) -> dict[str, int]:
         """Count by consumer the events that were forgotten before they were delivered."""
@@ -119,115 +114,65 @@ class Consumers:
 
 def put(stored: StoredConsumer) -> Write:
     """Have a consumer; the cursor of one that is there stays."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute(
-            f"INSERT INTO consumers ({_FIELDS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
-            "revision = excluded.revision, body = excluded.body",
-            stored,
-        )
-
-    return write
+    query = (
+        f"INSERT INTO consumers ({_FIELDS}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
+        "revision = excluded.revision, body = excluded.body"
+    )
+    return one(query, *stored)
 
 
 def remove(identity: str) -> Write:
     """Have no consumer of an id, and nothing that was kept about it."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("DELETE FROM consumers WHERE id = ?", (identity,))
-        writer.execute("DELETE FROM dead_letters WHERE consumer = ?", (identity,))
-        writer.execute("DELETE FROM attempts WHERE consumer = ?", (identity,))
-        writer.execute("DELETE FROM meta WHERE name = ?", (_PASSED + identity,))
-
-    return write
+    return together(
+        one("DELETE FROM consumers WHERE id = ?", identity),
+        one("DELETE FROM dead_letters WHERE consumer = ?", identity),
+        one("DELETE FROM attempts WHERE consumer = ?", identity),
+        one("DELETE FROM meta WHERE name = ?", _PASSED + identity),
+    )
 
 
 def move(identity: str, cursor: int) -> Write:
     """Have a consumer go on after a position."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("UPDATE consumers SET cursor = ? WHERE id = ?", (cursor, identity))
-
-    return write
+    return one("UPDATE consumers SET cursor = ? WHERE id = ?", cursor, identity)
 
 
 def pass_by(counts: dict[str, int]) -> Write:
     """Count events that are forgotten before they were delivered to consumers."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
-            [(_PASSED + identity, count) for identity, count in counts.items()],
-        )
-
-    return write
+    query = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = value + excluded.value"
+    return many(query, [(_PASSED + identity, count) for identity, count in counts.items()])
 
 
 def advance(cursors: dict[str, int]) -> Write:
     """Have consumers go on after positions, none before where it is."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany(
-            "UPDATE consumers SET cursor = ?2 WHERE id = ?1 AND cursor < ?2", list(cursors.items())
-        )
-
-    return write
+    return many("UPDATE consumers SET cursor = ?2 WHERE id = ?1 AND cursor < ?2", list(cursors.items()))
 
 
 def bury(letters: list[DeadLetter]) -> Write:
     """Keep dead letters."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany(f"INSERT OR REPLACE INTO dead_letters ({_LETTER}) VALUES (?, ?, ?, ?, ?)", letters)
-
-    return write
+    return many(f"INSERT OR REPLACE INTO dead_letters ({_LETTER}) VALUES (?, ?, ?, ?, ?)", letters)
 
 
 def unbury(consumer: str, positions: list[int]) -> Write:
     """Forget dead letters."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany(
-            "DELETE FROM dead_letters WHERE consumer = ? AND position = ?",
-            ((consumer, position) for position in positions),
-        )
-
-    return write
+    query = "DELETE FROM dead_letters WHERE consumer = ? AND position = ?"
+    return many(query, [(consumer, position) for position in positions])
 
 
-def replay(consumer: str, positions: list[int]) -> Write:
-    """Have dead letters tried again."""
-    return _mark(consumer, positions, 1)
-
-
-def tried(consumer: str, positions: list[int]) -> Write:
-    """Have dead letters not tried again any more."""
-    return _mark(consumer, positions, 0)
-
-
-def _mark(consumer: str, positions: list[int], again: int) -> Write:
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany(
-            "UPDATE dead_letters SET again = ? WHERE consumer = ? AND position = ?",
-            ((again, consumer, position) for position in positions),
-        )
-
-    return write
+def mark(consumer: str, positions: list[int], *, again: bool) -> Write:
+    """Have dead letters tried again, or not any more."""
+    query = "UPDATE dead_letters SET again = ? WHERE consumer = ? AND position = ?"
+    return many(query, [(again, consumer, position) for position in positions])
 
 
 def note(attempts: list[Attempt]) -> Write:
     """Keep attempts, the latest of each consumer."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany(
-            "INSERT INTO attempts (consumer, position, time, status, milliseconds, reason) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            attempts,
-        )
-        writer.executemany(
-            "DELETE FROM attempts WHERE consumer = ?1 AND number <= (SELECT number FROM attempts "
-            "WHERE consumer = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
-            ((each, _KEPT_ATTEMPTS) for each in {attempt.consumer for attempt in attempts}),
-        )
-
-    return write
+    keeping = (
+        "INSERT INTO attempts (consumer, position, time, status, milliseconds, reason) "
+        "VALUES (?, ?, ?, ?, ?, ?)"
+    )
+    forgetting = (
+        "DELETE FROM attempts WHERE consumer = ?1 AND number <= (SELECT number FROM attempts "
+        "WHERE consumer = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)"
+    )
+    consumers = {attempt.consumer for attempt in attempts}
+    return together(many(keeping, attempts), many(forgetting, [(each, _KEPT_ATTEMPTS) for each in consumers]))

@@ -9,18 +9,36 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from headgate.errors import StorageError
-from headgate.service.storage.schema import TENANT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from headgate.service.storage.schema import Layout
+    from headgate.service.storage.log import Write
+
+
+class Layout(NamedTuple):
+    """The tables of a file."""
+
+    format: int
+    """The version. A file of an earlier one is brought up to it when it is opened."""
+    schema: str
+    migrations: Mapping[int, str]
+    """What brings the tables of a version to the next one, by the former."""
+
+
+_FILES = files("headgate.service.storage")
+_AGAIN = "ALTER TABLE dead_letters ADD COLUMN again INTEGER NOT NULL DEFAULT 0"
+TENANT = Layout(2, _FILES.joinpath("tenant.sql").read_text("utf-8"), {1: _AGAIN})
+"""The file of a tenant."""
+SERVER = Layout(1, _FILES.joinpath("server.sql").read_text("utf-8"), {})
+"""The file of the server: tenants, keys, and who did what."""
 
 _PAGES = 4_096
 """Pages of the write-ahead log between checkpoints: 32 MiB."""
@@ -39,7 +57,6 @@ class Database:
         layout: Layout = TENANT,
         *,
         vfs: str | None = None,
-        create: bool = True,
         forced: bool = True,
     ) -> None:
         self.path = path
@@ -49,9 +66,8 @@ class Database:
         self._local = threading.local()
         self._readers: list[apsw.Connection] = []
         self._guard = threading.Lock()
-        flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
         with telling(path):
-            self.writer = self._open(flags)
+            self.writer = self._open(apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
             self.writer.pragma("page_size", 8_192)
             self.writer.pragma("journal_mode", "wal")
             self.writer.pragma("synchronous", "full" if forced else "normal")
@@ -60,41 +76,41 @@ class Database:
             self._check_format()
 
     def _open(self, flags: int) -> apsw.Connection:
-        found = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
-        found.set_busy_timeout(_PATIENCE)
+        connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
+        connection.set_busy_timeout(_PATIENCE)
         if not self.forced:
-            found.pragma("cache_size", -_CACHE)
-        return found
+            connection.pragma("cache_size", -_CACHE)
+        return connection
 
     def _check_format(self) -> None:
         """Make the tables of a new file, or bring those of an earlier version to this one."""
-        layout, found = self._layout, int(self.writer.pragma("user_version"))
-        if found == layout.format:
+        layout, version = self._layout, int(self.writer.pragma("user_version"))
+        if version == layout.format:
             return
-        if found > layout.format:
+        if version > layout.format:
             raise StorageError(
-                f"{self.path} has format {found}, and this version of Headgate reads up to {layout.format}: "
-                "use the version that wrote it, or a later one"
+                f"{self.path} has format {version}, and this version of Headgate reads up to "
+                f"{layout.format}: use the version that wrote it, or a later one"
             )
         with self.writer:
-            if not found:
+            if not version:
                 self.writer.execute(layout.schema)
-            for step in range(found, layout.format) if found else ():
+            for step in range(version, layout.format) if version else ():
                 self.writer.execute(layout.migrations[step])
             self.writer.pragma("user_version", layout.format)
 
     @property
     def reader(self) -> apsw.Connection:
         """Return this thread's connection for reading."""
-        found: apsw.Connection | None = getattr(self._local, "reader", None)
-        if found is None:
+        connection: apsw.Connection | None = getattr(self._local, "reader", None)
+        if connection is None:
             with telling(self.path):
-                found = self._open(apsw.SQLITE_OPEN_READWRITE)
-                found.pragma("query_only", True)
-            self._local.reader = found
+                connection = self._open(apsw.SQLITE_OPEN_READWRITE)
+                connection.pragma("query_only", True)
+            self._local.reader = connection
             with self._guard:
-                self._readers.append(found)
-        return found
+                self._readers.append(connection)
+        return connection
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Read rows."""
@@ -105,6 +121,15 @@ class Database:
         """Read the first row, if there is one."""
         with telling(self.path):
             return next(iter(self.reader.execute(query, values)), None)
+
+    def value(self, query: str, *values: Any) -> Any:
+        """Read the first value of the first row; None if there is no row."""
+        row = self.row(query, *values)
+        return None if row is None else row[0]
+
+    def setting(self, name: str) -> Any:
+        """Return something that is kept by its name."""
+        return self.value("SELECT value FROM meta WHERE name = ?", name)
 
     def backup(self, target: Path) -> None:
         """Write what is committed now to another file, while this one is used."""
@@ -122,8 +147,8 @@ class Database:
     def damage(self) -> list[str]:
         """List what SQLite finds wrong with the file."""
         with telling(self.path):
-            found = [str(line) for (line,) in self.reader.execute("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+            lines = [str(line) for (line,) in self.reader.execute("PRAGMA integrity_check")]
+        return [] if lines == ["ok"] else lines
 
     def close(self) -> None:
         """Close all connections."""
@@ -131,6 +156,38 @@ class Database:
             for each in (*self._readers, self.writer):
                 each.close()
             self._readers.clear()
+
+
+class Table:
+    """Something that is kept in a file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def keep(name: str, value: object) -> Write:
+    """Keep something by its name."""
+    return one("INSERT OR REPLACE INTO meta VALUES (?, ?)", name, value)
+
+
+def searching(text: str, search: str | None) -> tuple[str, list[str]]:
+    """Return the test for what is searched for in a text, if anything is, and its values."""
+    return (f"AND instr(lower({text}), ?)", [search.casefold()]) if search else ("", [])
+
+
+def one(query: str, *values: Any) -> Write:
+    """Make a change of one statement."""
+    return lambda writer: writer.execute(query, values)
+
+
+def many(query: str, rows: Sequence[Sequence[Any]]) -> Write:
+    """Make a change of one statement for each of some rows."""
+    return lambda writer: writer.executemany(query, rows)
+
+
+def together(*writes: Write) -> Write:
+    """Make a change of several."""
+    return lambda writer: [write(writer) for write in writes]
 
 
 @contextmanager

@@ -7,20 +7,18 @@ index/        snapshots of the index, in versions
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from headgate.service.storage.answers import Answers
-from headgate.service.storage.audit import Audit
+from headgate.service.storage.audit import Answers, Audit
 from headgate.service.storage.consumers import Consumers
-from headgate.service.storage.database import Database, telling
+from headgate.service.storage.database import Database, keep, telling
 from headgate.service.storage.graph import Graph
-from headgate.service.storage.log import SqliteLog
+from headgate.service.storage.log import Log
 from headgate.service.storage.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import apsw
 
     from headgate.service.storage.log import Write
 
@@ -36,15 +34,15 @@ class Store:
         place.mkdir(parents=True, exist_ok=True)
         self.place = place
         self.database = Database(place / FILE, vfs=vfs, forced=forced)
-        self.log = SqliteLog(self.database)
+        self.setting = self.database.setting
+        self.log = Log(self.database)
         self.subscriptions = Subscriptions(self.database)
         self.consumers = Consumers(self.database)
         self.answers = Answers(self.database)
         self.graph = Graph(self.database)
         self.audit = Audit(self.database)
         if self.setting(_IDENTITY) is None:
-            with telling(self.database.path), self.database.writer as writer:
-                renew(writer)
+            renew(self.database)
         self.identity = str(self.setting(_IDENTITY))
         """Which log this is; positions in another one, also in one that was restored, mean other events."""
 
@@ -57,11 +55,6 @@ class Store:
         """List subscriptions with limits: when the period began, what was sent and held, and held in all."""
         rows = self.database.rows("SELECT subscription, began, sent, held, held_in_all FROM limits")
         return [(number, began, sent, held, total) for number, began, sent, held, total in rows]
-
-    def setting(self, name: str) -> object:
-        """Return something that is kept by its name."""
-        found = self.database.row("SELECT value FROM meta WHERE name = ?", name)
-        return None if found is None else found[0]
 
     @property
     def must_build(self) -> bool:
@@ -77,25 +70,14 @@ def is_called(place: Path) -> bool:
     """Tell whether a tenant's directory has a consumer whose webhook is called, without opening all of it."""
     if not (place / FILE).exists():
         return False
-    database = Database(place / FILE)
-    try:
+    with closing(Database(place / FILE)) as database:
         return Consumers(database).any_called()
-    finally:
-        database.close()
 
 
-def renew(writer: apsw.Connection) -> None:
+def renew(database: Database) -> None:
     """Make the log another one: events that come now get positions that others may have had."""
-    keep(_IDENTITY, uuid.uuid4().hex)(writer)
-
-
-def keep(name: str, value: object) -> Write:
-    """Keep something by its name."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-
-    return write
+    with telling(database.path), database.writer as writer:
+        keep(_IDENTITY, uuid.uuid4().hex)(writer)
 
 
 def demand_build() -> Write:

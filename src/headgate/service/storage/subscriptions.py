@@ -9,18 +9,17 @@ import msgspec
 from headgate.core.subscription import SQL
 from headgate.runtime.operations import OP, UNSUBSCRIBE, UPSERT, read_change
 from headgate.service.resources import SubscriptionBody
+from headgate.service.storage.database import Table, many, one, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import apsw
-
     from headgate.core.subscription import Subscription
     from headgate.runtime.operations import Change
-    from headgate.service.storage.database import Database
     from headgate.service.storage.log import Write
 
 _FIELDS = "number, id, consumer, revision, expires, body"
+_INSERT = f"INSERT INTO subscriptions ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)"
 _SEARCH = "(instr(lower(id), ?) OR instr(lower(CAST(body AS TEXT)), ?))"
 _BODY = msgspec.json.Decoder(SubscriptionBody)
 
@@ -49,11 +48,8 @@ class Stored(NamedTuple):
         return self.said.subscription(self.id)
 
 
-class Subscriptions:
+class Subscriptions(Table):
     """The stored subscriptions."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def get(self, identity: str) -> Stored | None:
         """Find one."""
@@ -93,15 +89,17 @@ class Subscriptions:
             yield from (Stored(*row) for row in rows)
             after = rows[-1][0]
 
-    def names(self) -> list[tuple[int, str, str, int | None]]:
-        """List number, id, consumer and end of each."""
-        found = self._database.rows("SELECT number, id, consumer, expires FROM subscriptions ORDER BY number")
-        return [(number, identity, consumer, end) for number, identity, consumer, end in found]
+    def names(self) -> list[tuple[int, str, str, int, int | None]]:
+        """List number, id, consumer, revision and end of each."""
+        query = "SELECT number, id, consumer, revision, expires FROM subscriptions ORDER BY number"
+        rows = self._database.rows(query)
+        return [
+            (number, identity, consumer, revision, end) for number, identity, consumer, revision, end in rows
+        ]
 
     def next_number(self) -> int:
         """Return a number that no subscription ever had."""
-        row = self._database.row("SELECT seq FROM sqlite_sequence WHERE name = 'subscriptions'")
-        return 1 if row is None else int(row[0]) + 1
+        return self._last("subscriptions") + 1
 
     def changes(self, after: int) -> list[Change]:
         """List changes of the index after a position."""
@@ -110,55 +108,44 @@ class Subscriptions:
 
     def count_changes(self) -> int:
         """Count changes of the index that its snapshot does not contain."""
-        row = self._database.row("SELECT count(*) FROM changes")
-        return 0 if row is None else int(row[0])
+        return int(self._database.value("SELECT count(*) FROM changes"))
 
     def position(self) -> int:
         """Return the position of the last change."""
-        row = self._database.row("SELECT seq FROM sqlite_sequence WHERE name = 'changes'")
-        return 0 if row is None else int(row[0])
+        return self._last("changes")
+
+    def _last(self, table: str) -> int:
+        return self._database.value("SELECT seq FROM sqlite_sequence WHERE name = ?", table) or 0
 
 
 def put(stored: Stored, indexed: Subscription) -> Write:
     """Have a subscription, in the place of another of its id or not."""
-    change = _row(UPSERT, indexed)
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("DELETE FROM subscriptions WHERE id = ?", (stored.id,))
-        writer.execute(f"INSERT INTO subscriptions ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", stored)
-        writer.execute("INSERT INTO changes (row) VALUES (?)", (change,))
-
-    return write
+    return together(
+        one("DELETE FROM subscriptions WHERE id = ?", stored.id),
+        one(_INSERT, *stored),
+        one("INSERT INTO changes (row) VALUES (?)", _row(UPSERT, indexed)),
+    )
 
 
 def remove(identity: str) -> Write:
     """Have no subscription of an id."""
     change = msgspec.json.encode({OP: UNSUBSCRIBE, "id": identity})
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("DELETE FROM subscriptions WHERE id = ?", (identity,))
-        writer.execute("INSERT INTO changes (row) VALUES (?)", (change,))
-
-    return write
+    return together(
+        one("DELETE FROM subscriptions WHERE id = ?", identity),
+        one("INSERT INTO changes (row) VALUES (?)", change),
+    )
 
 
 def put_many(rows: list[Stored]) -> Write:
     """Have many subscriptions; whoever does this has the index built anew."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.executemany("DELETE FROM subscriptions WHERE id = ?", ((each.id,) for each in rows))
-        writer.executemany(f"INSERT INTO subscriptions ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
-
-    return write
+    return together(
+        many("DELETE FROM subscriptions WHERE id = ?", [(each.id,) for each in rows]), many(_INSERT, rows)
+    )
 
 
 def contained(position: int) -> Write:
     """Forget changes that a snapshot contains."""
-
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("DELETE FROM changes WHERE position <= ?", (position,))
-
-    return write
+    return one("DELETE FROM changes WHERE position <= ?", position)
 
 
 def _row(op: str, wanted: Subscription) -> bytes:

@@ -11,27 +11,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
-from headgate.contents.kind import ALLOW, FilterSettings
-from headgate.errors import HeadgateError
-from headgate.runtime.operations import Put, Unsubscribe
+import msgspec
+
+from headgate.errors import HeadgateError, SubscriptionError
+from headgate.runtime.operations import UPSERT, Put, Unsubscribe
+from headgate.service.problems import Conflict, existing
 from headgate.service.storage import subscriptions as stored_subscriptions
-from headgate.service.storage.graph import edge_of, node_of
-from headgate.service.storage.store import built, demand_build, keep
-from headgate.service.tenant.consumers import consumer_for
-from headgate.service.tenant.contents import Contents
-from headgate.service.tenant.edits import changed, read_taxonomy
-from headgate.service.tenant.index import Index
+from headgate.service.storage.database import keep
+from headgate.service.storage.store import built, demand_build
+from headgate.service.tenant.contents import RANKED, Contents, changed
+from headgate.service.tenant.index import Index, open_index
+from headgate.service.tenant.registry import consumer_for
+from headgate.service.worker import telling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.runtime.operations import Change
     from headgate.service.resources import SubscriptionBody
-    from headgate.service.settings import Quotas
     from headgate.service.storage.log import Write
     from headgate.service.storage.store import Store
     from headgate.service.storage.subscriptions import Stored
@@ -41,55 +43,26 @@ if TYPE_CHECKING:
     Rows = Sequence[tuple[int, str, SubscriptionBody]]
     """Subscriptions of an import: the line, the id, and what is said."""
 
+
 _LOG = logging.getLogger("headgate.service")
+_UNSAVED = telling(_LOG, "the snapshot of the index could not be written")
 _SAVE_AFTER = 10_000
 """Changes after which a snapshot is written."""
 _SAVE_LATER = 5.0
 """Seconds after a change of the graph until a snapshot is written."""
-_RANKED = "ranked"
-"""What is kept once somebody asked for the best by what holds of filters."""
+_TOGETHER = 200
+"""Subscriptions of an import that are taken between events."""
+_BUILD_FROM = 2_000
+"""Subscriptions that come together from which the index is built again rather than changed."""
 
 
-class Refused(NamedTuple):
-    """A subscription of an import that was refused.
-
-    Its line, counted from 1, its id if it has one, and why.
-    """
+class RefusedLine(msgspec.Struct, order=True):
+    """A line of an import that was refused."""
 
     line: int
+    """Counted from 1."""
     id: str | None
     reason: str
-
-
-def contents_of(store: Store, quotas: Quotas, ids: Iterable[str] | None = None) -> Contents:
-    """Return all that an index is built of: what is stored and has not ended; some if their ids are given."""
-    now = time.time_ns() // 1_000
-    rows = store.subscriptions.all() if ids is None else map(store.subscriptions.get, ids)
-    found = [each.indexed for each in rows if each is not None and (each.expires or now + 1) > now]
-    graph = store.graph
-    nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
-    text = graph.taxonomy()
-    settings = FilterSettings(
-        taxonomy=None if text is None else read_taxonomy(text), unindexed=ALLOW if quotas.unindexed else None
-    )
-    return Contents(found, nodes, edges, settings, bool(store.setting(_RANKED)))
-
-
-def open_index(store: Store, quotas: Quotas) -> Index:
-    """Open the snapshot and make the changes since, or build the index again."""
-    graph = bool(store.graph.nodes(most=1))
-    opened = None if store.must_build else Index.read(store.index, graph=graph)
-    if opened is None:
-        return Index.build(contents_of(store, quotas))
-    index, position = opened
-    changes = store.subscriptions.changes(position)
-    try:
-        if all(index.shape.with_change(change) == index.shape for change in changes):
-            index.repeat(changes)
-            return index
-    except HeadgateError as error:
-        _LOG.warning("changes since the snapshot cannot be applied, the index is built again: %s", error)
-    return Index.build(contents_of(store, quotas))
 
 
 class Building:
@@ -133,10 +106,6 @@ class Building:
 
     # In the matcher's thread
 
-    def fits(self, change: Change) -> bool:
-        """Tell whether the index can make a change as it is; any thread may ask."""
-        return self.index.shape.with_change(change) == self.index.shape
-
     def apply(self, change: Change) -> None:
         """Make a change of subscriptions, or refuse it and change nothing."""
         self.index.apply(change)
@@ -163,9 +132,9 @@ class Building:
         self._since = None
         writes: list[Write] = []
         rows = []
-        for identity, said in good:
+        for identity, body in good:
             if identity not in changed_since:
-                more, stored, _ = self._registry.put(identity, said)
+                more, stored, _ = self._registry.put(identity, body)
                 writes += more
                 rows.append(stored)
         return [*writes, self._registry.kept(), stored_subscriptions.put_many(rows), *also], rows
@@ -174,7 +143,7 @@ class Building:
 
     async def build(
         self, rows: Rows, also: Sequence[Write] = (), check: Callable[[], None] = lambda: None
-    ) -> tuple[list[Stored], list[Refused]]:
+    ) -> tuple[list[Stored], list[RefusedLine]]:
         """Build the index anew with more subscriptions, while events are matched with the old one.
 
         `check` is called in the matcher's thread before the new one is taken, and may refuse it.
@@ -184,10 +153,10 @@ class Building:
 
     async def _anew(
         self,
-        make: Callable[[], tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]],
+        make: Callable[[], tuple[list[tuple[str, SubscriptionBody]], list[RefusedLine], Index]],
         also: Sequence[Write],
         check: Callable[[], None] = lambda: None,
-    ) -> tuple[list[Stored], list[Refused]]:
+    ) -> tuple[list[Stored], list[RefusedLine]]:
         # What was changed before is stored when this is answered; what is changed from then on is noted.
         await self._workers.between(self._begin_noting)
         try:
@@ -198,42 +167,40 @@ class Building:
         await self._save()
         return taken, refused
 
-    def _built(self, rows: Rows) -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
+    def _built(self, rows: Rows) -> tuple[list[tuple[str, SubscriptionBody]], list[RefusedLine], Index]:
         """Index what is stored and more, in a thread of its own."""
         registry = self._registry
         last: dict[str, tuple[int, SubscriptionBody, Subscription]] = {}
-        refused: list[Refused] = []
+        refused: list[RefusedLine] = []
         fresh_ones = 0
-        for line, identity, said in rows:
+        for line, identity, body in rows:
             try:
-                said.check()
-                registry.check_filter(said)
-                consumer_for(identity, said)
+                wanted = self._checked(identity, body).subscription
                 registry.check_count(identity, fresh_ones)
                 fresh_ones += identity not in last and identity not in registry.revisions
-                last[identity] = line, said, said.subscription(identity)
+                last[identity] = line, body, wanted
             except HeadgateError as error:
-                refused.append(Refused(line, identity, str(error)))
-        contents = contents_of(self._store, registry.quotas)
+                refused.append(RefusedLine(line, identity, str(error)))
+        contents = Contents.stored(self._store, registry.quotas)
         now = time.time()
         kept = [each for each in contents.subscriptions if each.id not in last]
         fresh = [
             wanted
-            for _, said, wanted in last.values()
-            if said.expires is None or said.expires.timestamp() > now
+            for _, body, wanted in last.values()
+            if body.expires is None or body.expires.timestamp() > now
         ]
         index, bad = Index.collect(contents._replace(subscriptions=[*kept, *fresh]))
         for refused_id, reason in bad.items():
             if refused_id in last:
                 line, *_ = last.pop(str(refused_id))
-                refused.append(Refused(line, str(refused_id), reason))
-        good = [(identity, said) for identity, (_, said, _) in last.items()]
+                refused.append(RefusedLine(line, str(refused_id), reason))
+        good = [(identity, body) for identity, (_, body, _) in last.items()]
         return good, sorted(refused), index
 
     async def change(self, change: Change, writes: Sequence[Write]) -> None:
         """Change the graph, where its shape allows, or build it anew with what is written."""
         async with self._lock:
-            if self.fits(change):
+            if self.index.fits(change):
 
                 def run() -> tuple[list[Write], None]:
                     self.index.apply(change)
@@ -243,7 +210,7 @@ class Building:
                 await self._workers.between(run)
                 if self._saving is None or self._saving.done():
                     self._saving = self._loop.create_task(self._save_later())
-                    self._saving.add_done_callback(_tell_failure)
+                    self._saving.add_done_callback(_UNSAVED)
                 return
             await self._rebuild(lambda contents: changed(contents, change), writes)
 
@@ -253,8 +220,8 @@ class Building:
             await self._rebuild(edit, writes)
 
     async def _rebuild(self, edit: Callable[[Contents], Contents], writes: Sequence[Write]) -> None:
-        def make() -> tuple[list[tuple[str, SubscriptionBody]], list[Refused], Index]:
-            return [], [], Index.build(edit(contents_of(self._store, self._registry.quotas)))
+        def make() -> tuple[list[tuple[str, SubscriptionBody]], list[RefusedLine], Index]:
+            return [], [], Index.build(edit(Contents.stored(self._store, self._registry.quotas)))
 
         await self._anew(make, writes)
 
@@ -264,7 +231,7 @@ class Building:
             return
         async with self._lock:
             if not self.index.ranked:
-                await self._rebuild(lambda contents: contents._replace(ranked=True), [keep(_RANKED, 1)])
+                await self._rebuild(lambda contents: contents._replace(ranked=True), [keep(RANKED, 1)])
 
     # Snapshots
 
@@ -272,7 +239,7 @@ class Building:
         """Write a snapshot if there were many changes since the last one."""
         if not self._lock.locked() and self._store.subscriptions.position() - self._saved_at > _SAVE_AFTER:
             task = self._loop.create_task(self.save())
-            task.add_done_callback(_tell_failure)
+            task.add_done_callback(_UNSAVED)
 
     async def _save_later(self) -> None:
         await asyncio.sleep(_SAVE_LATER)
@@ -291,6 +258,134 @@ class Building:
         self._saved_at = position
         await self._workers.write(stored_subscriptions.contained(position), built())
 
+    # Subscriptions that come and go
+
+    async def put(
+        self,
+        identity: str,
+        body: SubscriptionBody,
+        *,
+        expected: int | None = None,
+        create: bool = False,
+        also: Sequence[Write] = (),
+    ) -> tuple[Stored, bool]:
+        """Have a subscription; `expected` is the revision that it must have, 0 if there must be none.
+
+        Returns it, and whether it is new. What is to be written `also` is, with it or not at all.
+        """
+        change = self._checked(identity, body)
+        if not self.index.fits(change):
+            return await self._put_anew(identity, body, expected, create=create, also=also)
+
+        put = partial(self._put, change, body, expected, create=create)
+        answer: tuple[Stored, bool] = await self._workers.between(put, also)
+        self.save_soon()
+        return answer
+
+    def _checked(self, identity: str, body: SubscriptionBody) -> Put:
+        """Return the change that has a subscription; refuses what could not be one."""
+        body.check()
+        self._registry.check_filter(body)
+        consumer_for(identity, body)
+        return Put(UPSERT, body.subscription(identity))
+
+    def _put(
+        self, change: Put, body: SubscriptionBody, expected: int | None, *, create: bool
+    ) -> tuple[list[Write], tuple[Stored, bool]]:
+        """Change the index, in the matcher's thread, and say what must be written."""
+        identity = str(change.subscription.id)
+        self._registry.check_revision(identity, expected, create=create)
+        self._registry.check_count(identity)
+        if body.expires_at is None or body.expires_at > time.time_ns() // 1_000:
+            self.apply(change)
+        writes, stored, new = self._registry.put(identity, body)
+        kept = stored_subscriptions.put(stored, change.subscription)
+        return [*writes, self._registry.kept(), kept], (stored, new)
+
+    async def _put_anew(
+        self,
+        identity: str,
+        body: SubscriptionBody,
+        expected: int | None,
+        *,
+        create: bool,
+        also: Sequence[Write],
+    ) -> tuple[Stored, bool]:
+        """Have a subscription that needs another shape: the index is built again with it."""
+        new = True
+
+        def check() -> None:
+            nonlocal new
+            self._registry.check_revision(identity, expected, create=create)
+            new = identity not in self._registry.revisions
+
+        def before() -> tuple[list[Write], None]:
+            check()
+            return [], None
+
+        # Before the work, and again when it is done: another request may have come first.
+        await self._workers.between(before)
+        rows, refused = await self.build([(1, identity, body)], also, check)
+        if refused:
+            raise SubscriptionError(refused[0].reason)
+        if not rows:
+            raise Conflict(
+                f"subscription {identity!r} was changed by another request meanwhile: read it again"
+            )
+        return rows[0], new
+
+    async def import_(self, rows: Rows, also: Sequence[Write] = ()) -> tuple[int, list[RefusedLine]]:
+        """Have many subscriptions, given with their lines; returns how many were taken, and what was not."""
+        if len(rows) >= _BUILD_FROM and 4 * len(rows) >= len(self._registry.names):
+            taken, refused = await self.build(rows, also)
+            return len(taken), refused
+        refused, anew = [], []
+        for begin in range(0, len(rows), _TOGETHER):
+            some = rows[begin : begin + _TOGETHER]
+            bad, wider = await self._workers.between(partial(self._put_some, some))
+            refused += bad
+            anew += wider
+        if anew:
+            refused += (await self.build(anew))[1]
+        if also:
+            await self._workers.write(*also)
+        self.save_soon()
+        return len(rows) - len(refused), sorted(refused)
+
+    def _put_some(
+        self, rows: Rows
+    ) -> tuple[list[Write], tuple[list[RefusedLine], list[tuple[int, str, SubscriptionBody]]]]:
+        """Have some subscriptions, in the matcher's thread; returns refused ones, and wider ones."""
+        writes: list[Write] = []
+        refused, wider = [], []
+        for line, identity, body in rows:
+            try:
+                change = self._checked(identity, body)
+                if not self.index.fits(change):
+                    wider.append((line, identity, body))
+                    continue
+                writes += self._put(change, body, None, create=False)[0]
+            except HeadgateError as error:
+                refused.append(RefusedLine(line, identity, str(error)))
+        return writes, (refused, wider)
+
+    async def remove(self, identity: str, *, expected: int | None = None, also: Sequence[Write] = ()) -> None:
+        """Have no subscription of an id."""
+
+        def run() -> tuple[list[Write], None]:
+            existing(self._registry.revisions.get(identity), f"subscription {identity!r}")
+            self._registry.check_revision(identity, expected, create=False)
+            return self.take_out(identity), None
+
+        await self._workers.between(run, also)
+        self.save_soon()
+
+    def take_out(self, identity: str) -> list[Write]:
+        """Take a subscription out of the index, in the matcher's thread, and say what must be written."""
+        if identity in self.index:
+            self.apply(Unsubscribe(identity))
+        return self._registry.remove(identity)
+
 
 def _subject(change: Change) -> Id | None:
     match change:
@@ -299,8 +394,3 @@ def _subject(change: Change) -> Id | None:
         case Unsubscribe(identity):
             return identity
     return None
-
-
-def _tell_failure(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        _LOG.error("the snapshot of the index could not be written: %s", task.exception())

@@ -1,85 +1,36 @@
-"""What the index of a tenant is built of, and the shape that it needs.
+"""What the index of a tenant is built of, and which changes fit into it.
 
-    shape      the kinds of content, whether anything is ranked, whether there is a graph
-
-An engine has the shape that it was built with. A change that needs a wider one has the engine built anew,
-of what is stored.
+An engine has the kinds of content that it was built with, and clauses or none, a graph or none. A change that
+needs more has the engine built anew, of what is stored.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headgate.contents.kind import FilterSettings
+from headgate.contents.kind import ALLOW, FilterSettings
 from headgate.contents.registry import contents_of, kind_of
-from headgate.core.event import JSON
-from headgate.core.rooms import MIXED_SIGN, RECORDS
+from headgate.core.event import JSON, TURTLE
+from headgate.core.rooms import MIXED_SIGN
 from headgate.engine.engine import Engine
 from headgate.errors import GraphError, SubscriptionError
-from headgate.runtime.operations import AddEdge, AddNode, Put, Unsubscribe
+from headgate.runtime.operations import AddEdge, AddNode, Put, RemoveEdge, RemoveNode
+from headgate.service.storage.graph import edge_of, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
     from headgate.runtime.operations import Change
+    from headgate.service.settings import Quotas
+    from headgate.service.storage.store import Store
 
 
-class Shape(NamedTuple):
-    """What an engine must be able to do."""
-
-    kinds: frozenset[str] = frozenset({RECORDS})
-    ranked: bool = False
-    graph: bool = False
-
-    @classmethod
-    def of(cls, engine: Engine) -> Shape:
-        """Return what an engine can do."""
-        kinds = frozenset(engine.backend.room.room_name.split(MIXED_SIGN))
-        return cls(kinds, _has_clauses(engine), engine.backend.routed)
-
-    def with_subscription(self, wanted: Subscription) -> Shape:
-        """Return the shape that has room for a subscription, too."""
-        ranked = wanted.weights is not None or (wanted.score != 0 and not self.graph)
-        return Shape(self.kinds | _kinds(wanted.dialect), self.ranked or ranked, self.graph)
-
-    def with_filter(self, dialect: str | None) -> Shape:
-        """Return the shape that has a graph with such a filter, too."""
-        kinds = self.kinds if dialect is None else self.kinds | _kinds(dialect)
-        return Shape(kinds, self.ranked, graph=True)
-
-    def with_change(self, change: Change) -> Shape:
-        """Return the shape in which a change can be made."""
-        match change:
-            case Put(_, wanted):
-                return self.with_subscription(wanted)
-            case AddNode(part) | AddEdge(part):
-                return self.with_filter(None if part.filter is None else part.dialect)
-        return self
-
-    @property
-    def types(self) -> frozenset[str]:
-        """Return the content types that there are filters for."""
-        kinds = [kind_of(name) for name in self.kinds]
-        types = {name for kind in kinds for name in kind.types.values()}
-        return frozenset(types | {JSON} if any(kind.rows for kind in kinds) else types)
-
-
-class Shapes(NamedTuple):
-    """What both engines must be able to do: of what hangs at no node, and of the graph."""
-
-    alone: Shape
-    routed: Shape | None = None
-
-    def with_change(self, change: Change) -> Shapes:
-        """Return the shapes in which a change can be made."""
-        if isinstance(change, Put) and change.subscription.node is None:
-            return self._replace(alone=self.alone.with_change(change))
-        if self.routed is not None:
-            return self._replace(routed=self.routed.with_change(change))
-        return self if isinstance(change, Put | Unsubscribe) else self._replace(routed=Shape(graph=True))
+RANKED = "ranked"
+"""What is kept once somebody asked for the best by what holds of filters."""
 
 
 class Contents(NamedTuple):
@@ -92,16 +43,24 @@ class Contents(NamedTuple):
     ranked: bool = False
     """Whether clauses are indexed although no subscription has weights."""
 
-    @property
-    def shape(self) -> Shape:
-        """Return what an engine of these must be able to do."""
-        shape = Shape(ranked=self.ranked, graph=bool(self.nodes))
-        parts: list[Node | Edge] = [*self.nodes, *self.edges]
-        for part in parts:
-            shape = shape.with_filter(None if part.filter is None else part.dialect)
-        for each in self.subscriptions:
-            shape = shape.with_subscription(each)
-        return shape
+    @classmethod
+    def stored(cls, store: Store, quotas: Quotas, ids: Iterable[str] | None = None) -> Contents:
+        """Return what an index is built of: what is stored and has not ended; some if their ids are given."""
+        now = time.time_ns() // 1_000
+        rows = store.subscriptions.all() if ids is None else map(store.subscriptions.get, ids)
+        alive = [each.indexed for each in rows if each is not None and (each.expires or now + 1) > now]
+        graph = store.graph
+        nodes, edges = [node_of(each) for each in graph.nodes()], [edge_of(each) for each in graph.edges()]
+        text = graph.taxonomy()
+        settings = FilterSettings(
+            taxonomy=None if text is None else read_taxonomy(text),
+            unindexed=ALLOW if quotas.unindexed else None,
+        )
+        return cls(alive, nodes, edges, settings, bool(store.setting(RANKED)))
+
+    def with_taxonomy(self, taxonomy: Any) -> Contents:
+        """Return the same with another taxonomy, or none."""
+        return self._replace(settings=replace(self.settings, taxonomy=taxonomy))
 
     def split(self) -> list[Contents]:
         """Tell apart what hangs at no node, and the graph if there is one."""
@@ -115,26 +74,67 @@ class Contents(NamedTuple):
 
     def engine(self, on_error: str) -> Engine:
         """Index all of it, or what can be."""
-        shape = self.shape
-        graph: dict[str, Any] = {"nodes": self.nodes, "edges": self.edges} if shape.graph else {}
-        said = self.settings.said
-        known = {name: getattr(self.settings, name) for name in said if _concerns(name, shape.kinds)}
-        return Engine.build(self.subscriptions, ranked=shape.ranked, on_error=on_error, **graph, **known)
+        parts: list[Subscription | Node | Edge] = [*self.subscriptions, *self.nodes, *self.edges]
+        kind = kind_of(contents_of({each.dialect for each in parts if each.filter is not None}))
+        known = {name: getattr(self.settings, name) for name in self.settings.said if name in kind.settings}
+        routed = bool(self.nodes)
+        ranked = self.ranked or any(_ranks(each, routed=routed) for each in self.subscriptions)
+        graph: dict[str, Any] = {"nodes": self.nodes, "edges": self.edges} if routed else {}
+        return Engine.build(self.subscriptions, ranked=ranked, on_error=on_error, **graph, **known)
 
 
-def _kinds(dialect: str) -> frozenset[str]:
-    content = contents_of([dialect])
-    return frozenset({content} if content else ())
+def _ranks(wanted: Subscription, *, routed: bool) -> bool:
+    """Tell whether a subscription needs clauses; a graph ranks by scores without them."""
+    return wanted.weights is not None or (wanted.score != 0 and not routed)
 
 
-def _concerns(setting: str, kinds: Iterable[str]) -> bool:
-    return any(setting in kind_of(name).settings for name in kinds)
-
-
-def _has_clauses(engine: Engine) -> bool:
-    """Tell whether clauses are indexed; a graph ranks by scores without them."""
+def has_clauses(engine: Engine) -> bool:
+    """Tell whether clauses are indexed."""
     try:
         engine.backend.relaxed()
     except SubscriptionError:
         return False
     return True
+
+
+def types_of(engine: Engine) -> frozenset[str]:
+    """Return the content types that there are filters for."""
+    kind = kind_of(engine.backend.room.room_name)
+    return frozenset({*kind.types.values(), *([JSON] if kind.rows else ())})
+
+
+def fits(engine: Engine, change: Change) -> bool:
+    """Tell whether an engine can make a change as it is."""
+    match change:
+        case Put(_, part) if _ranks(part, routed=engine.backend.routed) and not has_clauses(engine):
+            return False
+        case Put(_, part) | AddNode(part) | AddEdge(part):
+            content = None if part.filter is None else contents_of([part.dialect])
+            return content is None or content in engine.backend.room.room_name.split(MIXED_SIGN)
+    return True
+
+
+def changed(contents: Contents, change: Change) -> Contents:
+    """Return what an index is built of, with a change of the graph; a node or an edge may replace another."""
+    nodes, edges = list(contents.nodes), list(contents.edges)
+    match change:
+        case AddNode(node):
+            nodes = [*(each for each in nodes if each.id != node.id), node]
+        case RemoveNode(identity):
+            nodes = [each for each in nodes if each.id != identity]
+            edges = [each for each in edges if identity not in {each.source, each.target}]
+        case AddEdge(edge):
+            edges = [
+                *(each for each in edges if (each.source, each.target) != (edge.source, edge.target)),
+                edge,
+            ]
+        case RemoveEdge(source, target):
+            edges = [each for each in edges if (each.source, each.target) != (source, target)]
+    return contents._replace(nodes=nodes, edges=edges)
+
+
+def read_taxonomy(text: str) -> Any:
+    """Read a taxonomy; refuses what is no Turtle, and statements that no taxonomy has."""
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
+
+    return Taxonomy.read(text, TURTLE)

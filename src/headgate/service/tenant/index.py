@@ -13,29 +13,28 @@ up to its position, and all after it are applied when it is opened.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from headgate.contents.live import LiveState
 from headgate.contents.portions import lists_of
-from headgate.core.ranks import EXACT
 from headgate.core.snapshot import manifest_of
 from headgate.core.versions.current import at_current
 from headgate.core.versions.replacing import new_version
+from headgate.engine.construction import COLLECT, RAISE
 from headgate.engine.engine import Engine
 from headgate.engine.inputs import FEEDS, ids_of
-from headgate.engine.refusals import COLLECT, RAISE
 from headgate.errors import EventError, GraphError, HeadgateError, SnapshotError, SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS
-from headgate.runtime.engines import ShardEngines
+from headgate.runtime.engines import Runtime
 from headgate.runtime.operations import Put, Unsubscribe
-from headgate.runtime.pieces import Piece
-from headgate.service.tenant.contents import Shape, Shapes
-from headgate.service.tenant.matches import NONE, Matches
+from headgate.runtime.pieces import Piece, fitted_event
+from headgate.service.tenant.contents import Contents, fits, has_clauses, types_of
+from headgate.service.tenant.names import NONE, Matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -47,7 +46,9 @@ if TYPE_CHECKING:
     from headgate.core.ranks import Best
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.runtime.operations import Change
-    from headgate.service.tenant.contents import Contents
+    from headgate.service.resources import RankBody
+    from headgate.service.settings import Quotas
+    from headgate.service.storage.store import Store
     from headgate.service.tenant.names import Names
 
 _LOG = logging.getLogger("headgate.service")
@@ -58,29 +59,13 @@ _TOGETHER = 8
 """Events from which on it is cheaper to match them together."""
 
 
-class Ranking(NamedTuple):
-    """How the best are asked for."""
-
-    k: int
-    mode: str = EXACT
-    factors: Mapping[str, float] | None = None
-    by: str = MINUS
-    decay: float = DECAY
-    hops: bool = False
-
-
-class Index(ShardEngines):
+class Index(Runtime):
     """Both engines as one, changed by one thread and asked by any."""
 
     def __init__(self, engines: Sequence[Engine]) -> None:
-        shapes = [Shape.of(each) for each in engines]
-        super().__init__(
-            [Piece(engine.backend, types=shape.types) for engine, shape in zip(engines, shapes, strict=True)]
-        )
+        super().__init__([Piece(each.backend, types=types_of(each)) for each in engines])
         self.engines = tuple(engines)
         """That of subscriptions that hang at no node, and that of the graph if there is one."""
-        self.shape = Shapes(*shapes)
-        """What the engines can do."""
         self._numbers: tuple[FrozenBase, NDArray[np.uint32] | None] | None = None
 
     @classmethod
@@ -91,9 +76,9 @@ class Index(ShardEngines):
     @classmethod
     def collect(cls, contents: Contents) -> tuple[Index, dict[Id, str]]:
         """Index what can be; returns the reasons for the rest, by id."""
-        found = cls([each.engine(COLLECT) for each in contents.split()])
-        refused = [each for engine in found.engines for each in engine.refused]
-        return found, {each.id: each.reason for each in refused if each.id is not None}
+        index = cls([each.engine(COLLECT) for each in contents.split()])
+        refused = [each for engine in index.engines for each in engine.refused]
+        return index, {each.id: each.reason for each in refused if each.id is not None}
 
     @classmethod
     def read(cls, place: Path, *, graph: bool) -> tuple[Index, int] | None:
@@ -102,12 +87,12 @@ class Index(ShardEngines):
         if not all(each.exists() for each in places):
             return None
         try:
-            found = cls([Engine.open(each, verify=False) for each in places])
+            index = cls([Engine.open(each, verify=False) for each in places])
             noted = [at_current(each, manifest_of).get("changes") or {} for each in places]
         except (SnapshotError, OSError) as error:
             _LOG.warning("the snapshot of the index cannot be used, it is built again: %s", error)
             return None
-        return found, min(int(each.get(_POSITION, 0)) for each in noted)
+        return index, min(int(each.get(_POSITION, 0)) for each in noted)
 
     def write(self, place: Path, position: int) -> None:
         """Write snapshots that contain all changes up to a position."""
@@ -127,13 +112,21 @@ class Index(ShardEngines):
     @property
     def ranked(self) -> bool:
         """Tell whether clauses are indexed, so that the best are known by what holds of them."""
-        return all(each.ranked for each in self.shape if each is not None)
+        return all(map(has_clauses, self.engines))
 
     def engine_of(self, identity: Id) -> Engine | None:
         """Return the engine that has a subscription; None if none has."""
         return next((each for each in self.engines if identity in each), None)
 
     # Changing
+
+    def fits(self, change: Change) -> bool:
+        """Tell whether a change can be made as this is: for a graph by its engine; any thread may ask."""
+        if isinstance(change, Put) and change.subscription.node is None:
+            return fits(self.engines[0], change)
+        if self.routed is not None:
+            return fits(self.routed, change)
+        return isinstance(change, Put | Unsubscribe)
 
     def apply(self, change: Change) -> str:
         """Make a change, or refuse it and change nothing."""
@@ -161,15 +154,15 @@ class Index(ShardEngines):
         """
         portions = self._together(events)
         if portions is not None and len(self.engines) == 1:
-            counts, found = np.zeros(len(events), np.int64), [NONE]
+            counts, parts = np.zeros(len(events), np.int64), [NONE]
             for portion in portions:
                 numbers = self._numbers_at(portion, names)
                 if numbers is None:
                     break
                 counts += np.bincount(portion.rows, minlength=len(events))
-                found.append(numbers)
+                parts.append(numbers)
             else:
-                return Matches(counts, np.concatenate(found), {})
+                return Matches(counts, np.concatenate(parts), {})
         lists = self._lists(events, portions)
         return Matches.of(
             [each if isinstance(each, EventError) else names.numbers_of(each) for each in lists]
@@ -202,8 +195,8 @@ class Index(ShardEngines):
         A subscription that gets another number is put anew, and is in the base no more.
         """
         if self._numbers is None or self._numbers[0] is not base:
-            given = names.numbers
-            known = np.array([given.get(each, -1) for each in base.ids[:]], np.int64)
+            numbers = names.numbers
+            known = np.array([numbers.get(each, -1) for each in base.ids[:]], np.int64)
             gone = (known < 0) & (base.removed == 0)
             self._numbers = base, None if gone.any() else known.astype(np.uint32)
         return self._numbers[1]
@@ -231,14 +224,19 @@ class Index(ShardEngines):
 
     def _match_one(self, event: Event) -> list[Id] | EventError:
         """Match an event by itself."""
-        found: list[Any] = []
+        ids: list[Any] = []
+        event = self._entering(event)
         try:
             for engine in self._met_by(event):
                 feed = event.content_type in FEEDS
-                found += engine.match(event) if feed else engine.backend.match(event)
+                ids += engine.match(event) if feed else engine.backend.match(event)
         except HeadgateError as error:
             return error if isinstance(error, EventError) else EventError(str(error))
-        return sorted(found) if len(self.engines) > 1 else found
+        return sorted(ids) if len(self.engines) > 1 else ids
+
+    def _entering(self, event: Event) -> Event:
+        """Return an event with a source of the type that nodes have."""
+        return fitted_event(event, numbered=self.numbered_nodes) if self.graph else event
 
     def _met_by(self, event: Event) -> list[Engine]:
         """List the engines that have filters of the kind that an event is, and where it enters."""
@@ -250,20 +248,38 @@ class Index(ShardEngines):
             and (not piece.routed or (event.source is not None and event.source in engine.graph))
         ]
 
-    def top(self, event: Event, asked: Ranking) -> list[Best | RankedMatch]:
+    def top(self, event: Event, asked: RankBody) -> list[Best | RankedMatch]:
         """List the best of the subscriptions that get an event."""
         way = (asked.by, asked.decay, asked.hops) != (MINUS, DECAY, False)
         if self.routed is None and way:
             raise SubscriptionError(
                 "`by`, `decay` and `hops` are about ways through a graph, and there is none"
             )
-        found: list[Best | RankedMatch] = []
+        event = self._entering(event)
+        best: list[Best | RankedMatch] = []
         for engine in self._met_by(event):
             # No way through a graph leads to those that hang at no node.
             if engine is self.routed:
-                found += engine.top(event, **asked._asdict())
+                best += engine.top(event, **asked.said)
             else:
-                found += engine.top(event, asked.k, asked.mode, factors=asked.factors)
+                best += engine.top(event, asked.k, asked.mode, factors=asked.factors)
         if self.routed is None:
-            return found
-        return sorted(found, key=lambda each: (-each.value, str(each.subscription)))[: asked.k]
+            return best
+        return sorted(best, key=lambda each: (-each.value, str(each.subscription)))[: asked.k]
+
+
+def open_index(store: Store, quotas: Quotas) -> Index:
+    """Open the snapshot and make the changes since, or build the index again."""
+    graph = bool(store.graph.nodes(most=1))
+    opened = None if store.must_build else Index.read(store.index, graph=graph)
+    if opened is None:
+        return Index.build(Contents.stored(store, quotas))
+    index, position = opened
+    changes = store.subscriptions.changes(position)
+    try:
+        if all(map(index.fits, changes)):
+            index.repeat(changes)
+            return index
+    except HeadgateError as error:
+        _LOG.warning("changes since the snapshot cannot be applied, the index is built again: %s", error)
+    return Index.build(Contents.stored(store, quotas))

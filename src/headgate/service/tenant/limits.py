@@ -6,16 +6,26 @@ together with the events, so that a limit holds across restarts.
 
 from __future__ import annotations
 
+import time
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from headgate.core.event import JSON
+from headgate.service.envelope import write_envelope
+from headgate.service.resources import moment_of
+from headgate.service.storage.database import many, one
+from headgate.service.tenant.matcher import Told
 
-    import apsw
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
     from headgate.service.resources import Limit
     from headgate.service.storage.log import Write
+
+
+DIGEST = "headgate.digest"
+SOURCE = "/headgate"
 
 
 @dataclass
@@ -57,7 +67,7 @@ class Limits:
         """Have a limit for a subscription, or none; what was held back so far stays counted."""
         before = self._periods.pop(number, None)
         if limit is None:
-            return [] if before is None else [_forget(number)]
+            return [] if before is None else [one("DELETE FROM limits WHERE subscription = ?", number)]
         self._periods[number] = _Period(limit, held_in_all=0 if before is None else before.held_in_all)
         return [self._write({number})]
 
@@ -67,14 +77,14 @@ class Limits:
 
     def held(self, number: int) -> int:
         """Count what was held back of a subscription since it has its limit."""
-        found = self._periods.get(number)
-        return 0 if found is None else found.held_in_all
+        period = self._periods.get(number)
+        return 0 if period is None else period.held_in_all
 
-    def hold(self, now: int, found: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
+    def hold(self, now: int, matches: list[list[int]]) -> tuple[list[list[int]] | None, list[Write]]:
         """Take what is held back out of matches; returns that, or None, and what must be written."""
         periods, touched = self._periods, dict[int, None]()
         held: list[list[int]] | None = None
-        for row, numbers in enumerate(found):
+        for row, numbers in enumerate(matches):
             for number in [each for each in numbers if each in periods]:
                 period = periods[number]
                 touched[number] = None
@@ -86,7 +96,7 @@ class Limits:
                 period.held += 1
                 period.held_in_all += 1
                 numbers.remove(number)
-                held = held or [[] for _ in found]
+                held = held or [[] for _ in matches]
                 held[row].append(number)
         return held, [self._write(touched)] if touched else []
 
@@ -95,9 +105,9 @@ class Limits:
         for number, period in self._periods.items():
             if period.limit.digest and period.held and now >= period.end:
                 self._end(number, period, now)
-        found = [each for each in self._ended if each.subscription in self._periods]
+        digests = [each for each in self._ended if each.subscription in self._periods]
         self._ended = []
-        return found, [self._write({each.subscription for each in found})] if found else []
+        return digests, [self._write({each.subscription for each in digests})] if digests else []
 
     @property
     def digests(self) -> bool:
@@ -113,18 +123,27 @@ class Limits:
 
     def _write(self, touched: Iterable[int]) -> Write:
         rows = [
-            (number, found.began, found.sent, found.held, found.held_in_all)
-            for number, found in ((each, self._periods[each]) for each in touched)
+            (number, period.began, period.sent, period.held, period.held_in_all)
+            for number, period in ((each, self._periods[each]) for each in touched)
         ]
-
-        def write(writer: apsw.Connection) -> None:
-            writer.executemany("INSERT OR REPLACE INTO limits VALUES (?, ?, ?, ?, ?)", rows)
-
-        return write
+        return many("INSERT OR REPLACE INTO limits VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def _forget(number: int) -> Write:
-    def write(writer: apsw.Connection) -> None:
-        writer.execute("DELETE FROM limits WHERE subscription = ?", (number,))
+def digests_of(due: Iterable[Digest], ids_of: Callable[[Iterable[int]], list[str]]) -> list[Told]:
+    """Make the events that tell subscriptions of what was held back from them."""
+    events = []
+    for digest in due:
+        names = ids_of([digest.subscription])
+        if not names:
+            continue
+        identity = str(uuid.uuid4())
+        began, ended = _text_of(digest.began), _text_of(digest.ended)
+        data = {"subscription": names[0], "held": digest.held, "from": began, "to": ended}
+        about = {"time": _text_of(time.time_ns() // 1_000), "subject": names[0], "datacontenttype": JSON}
+        text = write_envelope(identity, SOURCE, DIGEST, data, **about)
+        events.append(Told(identity, text, [digest.subscription]))
+    return events
 
-    return write
+
+def _text_of(micros: int) -> str:
+    return moment_of(micros).isoformat().replace("+00:00", "Z")

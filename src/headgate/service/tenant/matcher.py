@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.errors import HeadgateError
-from headgate.service.storage.block import NONE, Block, hash_of
-from headgate.service.storage.writer import Entry
-from headgate.service.tenant.matches import Matches
-from headgate.service.worker import Worker
+from headgate.service.storage.log import NONE, Block, hash_of
+from headgate.service.tenant.names import Matches
+from headgate.service.worker import Entry, Worker
 
 if TYPE_CHECKING:
     from collections import deque
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.service.storage.log import Write
-    from headgate.service.storage.writer import Writer
     from headgate.service.tenant.tenant import Tenant
+    from headgate.service.worker import Writer
 
     Reply = Callable[[Any], None]
 
@@ -74,6 +73,8 @@ class Job:
 
     run: Callable[[], tuple[list[Write], Any]]
     reply: Reply
+    also: Sequence[Write] = ()
+    """What is written as well, if it is not refused."""
 
 
 @dataclass
@@ -136,14 +137,14 @@ class Matcher(Worker[Asked]):
         first = items.popleft()
         if not isinstance(first, Publish):
             return [first]
-        found: list[Asked] = [first]
+        taken: list[Asked] = [first]
         events = len(first.events)
         while items and isinstance(items[0], Publish):
             events += len(items[0].events)
             if events > MOST_EVENTS:
                 break
-            found.append(items.popleft())
-        return found
+            taken.append(items.popleft())
+        return taken
 
     def _do(self, items: list[Asked]) -> None:
         # When the writer is slow, requests wait in the queue, where they are counted.
@@ -167,7 +168,8 @@ class Matcher(Worker[Asked]):
         if isinstance(first, Job):
             group.job = True
             try:
-                group.writes, answer = first.run()
+                writes, answer = first.run()
+                group.writes = [*writes, *first.also]
             except HeadgateError as error:
                 answer = error
             group.replies.append((first.reply, answer))
@@ -178,15 +180,15 @@ class Matcher(Worker[Asked]):
         self._publish([each for each in asked if isinstance(each, Publish)], group, now)
 
     def _publish(self, asked: list[Publish], group: _Group, now: int) -> None:
-        found = self._tenant.match([event for each in asked for event in each.events])
+        matches = self._tenant.match([event for each in asked for event in each.events])
         taken: list[int] = []
         texts: list[bytes] = []
         ids: list[int] = []
-        place = 0
+        first_row = 0
         for each in asked:
-            rows = range(place, place + len(each.events))
-            place += len(each.events)
-            refused = {row - rows.start: str(found.refused[row]) for row in rows if row in found.refused}
+            rows = range(first_row, first_row + len(each.events))
+            first_row += len(each.events)
+            refused = {row - rows.start: str(matches.refused[row]) for row in rows if row in matches.refused}
             positions: list[int | None] = [None] * len(rows)
             if not (refused and each.atomic):
                 for row, event in enumerate(each.events):
@@ -195,41 +197,31 @@ class Matcher(Worker[Asked]):
                         taken.append(rows[row])
                         texts.append(each.texts[row])
                         ids.append(hash_of(str(event.id).encode()))
-            published = self._published(found, rows, positions, refused, named=each.named)
+            published = self._published(matches, rows, positions, refused, named=each.named)
             group.replies.append((each.reply, published))
             if each.also is not None and not (refused and each.atomic):
                 group.writes += each.also(published)
         if not texts:
             return
-        kept = found.some(taken)
+        kept = matches.some(taken)
         held: Matches | None = None
-        if self._tenant.holds:
+        if self._tenant.registry.limits:
             kept, held, more = self._tenant.hold(now, kept)
             group.writes += more
-        group.block = Block(
-            self._position + 1,
-            now,
-            texts,
-            kept.ends,
-            kept.numbers,
-            NONE if held is None else held.ends,
-            NONE if held is None else held.numbers,
-            np.array(ids, np.uint32),
-        )
-        self._position += len(texts)
+        group.block = self._block(now, texts, ids, kept, held)
 
     def _published(
         self,
-        found: Matches,
+        matches: Matches,
         rows: range,
         positions: list[int | None],
         refused: dict[int, str],
         *,
         named: bool,
     ) -> Published:
-        counts = found.counts[rows.start : rows.stop].tolist()
-        lists = found.some(rows).lists() if named else []
-        return Published(positions, counts, [self._tenant.ids_of(each) for each in lists], refused)
+        counts = matches.counts[rows.start : rows.stop].tolist()
+        lists = matches.some(rows).lists() if named else []
+        return Published(positions, counts, [self._tenant.names.ids_of(each) for each in lists], refused)
 
     def _tell(self, asked: Tell, group: _Group, now: int) -> None:
         events, group.writes = asked.make(now)
@@ -238,17 +230,16 @@ class Matcher(Worker[Asked]):
         if not events:
             return
         told = Matches.of([each.numbers for each in events])
-        group.block = Block(
-            self._position + 1,
-            now,
-            [each.text for each in events],
-            told.ends,
-            told.numbers,
-            NONE,
-            NONE,
-            np.array([hash_of(each.id.encode()) for each in events], np.uint32),
-        )
-        self._position += len(events)
+        ids = [hash_of(each.id.encode()) for each in events]
+        group.block = self._block(now, [each.text for each in events], ids, told)
+
+    def _block(
+        self, now: int, texts: list[bytes], ids: list[int], got: Matches, held: Matches | None = None
+    ) -> Block:
+        """Take events, at the next positions, with the subscriptions that got them and what was held back."""
+        back = (NONE, NONE) if held is None else (held.ends, held.numbers)
+        first, self._position = self._position + 1, self._position + len(texts)
+        return Block(first, now, texts, got.ends, got.numbers, *back, np.array(ids, np.uint32))
 
     def _hand_on(self, group: _Group) -> None:
         if group.block is None and not group.writes:

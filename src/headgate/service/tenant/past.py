@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from headgate.errors import EventError
 from headgate.service.envelope import stored_events
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headgate.core.event import Event, Id
-    from headgate.service.storage.block import Block
-    from headgate.service.storage.log import Log
+    from headgate.service.storage.log import Block, Log
 
     Answer = Sequence[Id] | EventError
     Ask = Callable[[Sequence[Event]], Sequence[Answer]]
@@ -29,8 +30,8 @@ _TOGETHER = 200
 """Events between which it is seen whether to go on."""
 
 
-class Shown(NamedTuple):
-    """An event that is shown."""
+class SampleMatch(msgspec.Struct, kw_only=True):
+    """An event that would have matched."""
 
     cursor: int
     id: str
@@ -47,7 +48,7 @@ class Tally:
     higher: int = 0
     """Events for which it is further up than before, where answers have an order."""
     lower: int = 0
-    sample: list[Shown] = field(default_factory=list)
+    sample: list[SampleMatch] = field(default_factory=list)
     """Of events that it matches after."""
     sample_gained: list[int] = field(default_factory=list)
     """Cursors."""
@@ -68,7 +69,7 @@ class Comparison:
     """Whether answers have an order."""
     events: int = 0
     refused_events: int = 0
-    """Those that one of the indexes cannot be asked about."""
+    """Those that one of the indexes refuses: they count as matching nothing there."""
     late: bool = False
     """Whether the time was over before all were compared."""
     seconds_of_events: float = 0.0
@@ -109,25 +110,24 @@ class Comparison:
         """Cut what is wanted of a block into parts, each with the position of its first event."""
         begin = max(0, self.first - block.first)
         end = min(len(block), self.end - block.first + 1, begin + self.most - self.events)
-        for place in range(begin, end, _TOGETHER):
-            yield block.first + place, stored_events(block.texts[place : min(place + _TOGETHER, end)])
+        for row in range(begin, end, _TOGETHER):
+            yield block.first + row, stored_events(block.texts[row : min(row + _TOGETHER, end)])
 
     def _compare(self, cursor: int, answers: Iterable[tuple[Event, Answer, Answer]]) -> None:
-        for here, (event, old, new) in enumerate(answers, cursor):
-            if isinstance(old, EventError) or isinstance(new, EventError):
-                self.refused_events += 1
-                continue
-            places = {each: place for place, each in enumerate(old)}
-            for place, identity in enumerate(new):
+        for here, (event, *both) in enumerate(answers, cursor):
+            self.refused_events += any(isinstance(each, EventError) for each in both)
+            old, new = ([] if isinstance(each, EventError) else each for each in both)
+            places = {each: rank for rank, each in enumerate(old)}
+            for rank, identity in enumerate(new):
                 tally = self.tally(identity)
                 tally.after += 1
-                _show(tally.sample, Shown(here, str(event.id)))
+                _show(tally.sample, SampleMatch(cursor=here, id=str(event.id)))
                 if identity not in places:
                     tally.gained += 1
                     _show(tally.sample_gained, here)
                 elif self.ranked:
-                    tally.higher += place < places[identity]
-                    tally.lower += place > places[identity]
+                    tally.higher += rank < places[identity]
+                    tally.lower += rank > places[identity]
             kept = {*new}
             for identity in old:
                 tally = self.tally(identity)

@@ -2,8 +2,7 @@
 
 Workers     threads, and the way to them
 Registry    subscriptions by number, their revisions, limits and ends; Consumers likewise
-Building    the index, how it changes and is built anew
-Subscribing subscriptions that come and go
+Building    the index, how it changes and is built anew; subscriptions that come and go
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headgate.errors import HeadgateError
@@ -19,15 +19,13 @@ from headgate.service.metrics import TenantCounts
 from headgate.service.problems import Conflict
 from headgate.service.settings import Quotas
 from headgate.service.storage.store import Store
-from headgate.service.tenant.building import Building, contents_of, open_index
-from headgate.service.tenant.consumers import Consumers
+from headgate.service.tenant.building import Building
+from headgate.service.tenant.contents import Contents
+from headgate.service.tenant.index import open_index
+from headgate.service.tenant.limits import digests_of
 from headgate.service.tenant.matcher import Publish, Published, Tell
-from headgate.service.tenant.matches import Matches
-from headgate.service.tenant.registry import Registry
-from headgate.service.tenant.revisions import Revisions
-from headgate.service.tenant.statistics import MatchCounts
-from headgate.service.tenant.subscribing import Subscribing
-from headgate.service.tenant.timers import digests_of, run_timers
+from headgate.service.tenant.names import MatchCounts, Matches
+from headgate.service.tenant.registry import Consumers, Registry, Revisions
 from headgate.service.tenant.workers import Workers
 
 if TYPE_CHECKING:
@@ -36,16 +34,15 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event
     from headgate.service.resources import ConsumerBody
-    from headgate.service.storage.block import Block
     from headgate.service.storage.consumers import StoredConsumer
-    from headgate.service.storage.log import Write
-    from headgate.service.tenant.contents import Contents
+    from headgate.service.storage.log import Block, Write
     from headgate.service.tenant.index import Index
-    from headgate.service.tenant.limits import Limits
     from headgate.service.tenant.matcher import Told
     from headgate.service.tenant.names import Names
 
 _LOG = logging.getLogger("headgate.service")
+_LOOK = 0.25
+"""Seconds between looks at what is due."""
 NO_QUOTAS = Quotas()
 
 
@@ -70,33 +67,46 @@ class Tenant:
         index = open_index(store, quotas)
         revisions = Revisions(store)
         self._consumers = Consumers(
-            store, revisions, lambda: self._workers.taken, lambda each: self._workers.tell(self._tell, each)
+            store,
+            revisions,
+            lambda: self._workers.taken,
+            lambda each: loop.call_soon_threadsafe(lambda: self.changed(each)),
         )
-        self._registry = Registry(store, self._consumers, revisions, quotas)
+        self.registry = Registry(store, self._consumers, revisions, quotas)
         self._workers = Workers(store.log, loop, self, self._note)
-        self._building = Building(store, self._registry, self._workers, index, loop)
-        self._subscribing = Subscribing(self._registry, self._workers, self._building)
+        self._building = Building(store, self.registry, self._workers, index, loop)
         # What others ask of a tenant, and the one that does it.
         self.ask, self.between, self.write = self._workers.match, self._workers.between, self._workers.write
-        self.put, self.import_ = self._subscribing.put, self._subscribing.import_
-        self.remove = self._subscribing.remove
-        self.change, self.rebuild, self.rank = (
-            self._building.change,
-            self._building.rebuild,
-            self._building.rank,
-        )
+        building = self._building
+        self.put, self.import_, self.remove = building.put, building.import_, building.remove
+        self.change, self.rebuild, self.rank = building.change, building.rebuild, building.rank
+        self.save, self.consumer = building.save, self._consumers.find
 
     @classmethod
     async def open(cls, name: str, place: Path, quotas: Quotas = NO_QUOTAS, *, forced: bool = True) -> Tenant:
         """Open what is kept in a directory, or begin there; `forced` has each write on disk at once."""
         loop = asyncio.get_running_loop()
-        found = await asyncio.to_thread(lambda: cls(name, Store(place, forced=forced), loop, quotas))
-        found.start()
-        return found
+        tenant = await asyncio.to_thread(lambda: cls(name, Store(place, forced=forced), loop, quotas))
+        tenant.start()
+        return tenant
 
     def start(self) -> None:
         """Begin to do what time asks for."""
-        self._timers = self._loop.create_task(run_timers(self))
+        self._timers = self._loop.create_task(self._run_timers())
+
+    async def _run_timers(self) -> None:
+        """Do what is due, until this is cancelled."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            try:
+                end = self.registry.next_end
+                if end is not None and end <= time.time_ns() // 1_000:
+                    await self.end_due()
+                if self.registry.limits.digests:
+                    await self.tell_due()
+            except HeadgateError as error:
+                _LOG.error("tenant %s: what is due could not be done: %s", self.name, error)
+                await asyncio.sleep(5)
 
     async def close(self) -> None:
         """Finish what waits, write a snapshot if there are changes, and close."""
@@ -117,37 +127,12 @@ class Tenant:
     @property
     def names(self) -> Names:
         """Return the ids and numbers of subscriptions."""
-        return self._registry.names
-
-    @property
-    def limits(self) -> Limits:
-        """Return what limits hold back."""
-        return self._registry.limits
-
-    @property
-    def revisions(self) -> dict[str, int]:
-        """Return the revision of each subscription."""
-        return self._registry.revisions
-
-    @property
-    def expiries(self) -> dict[str, int]:
-        """Return when subscriptions end, in microseconds; of those that do."""
-        return self._registry.expiries
-
-    @property
-    def quotas(self) -> Quotas:
-        """Return what may be used."""
-        return self._registry.quotas
+        return self.registry.names
 
     @property
     def position(self) -> int:
         """Return the position of the last event that is on disk."""
         return self._workers.position
-
-    @property
-    def next_end(self) -> int | None:
-        """Return when the next subscription ends."""
-        return self._registry.next_end
 
     # Events
 
@@ -167,20 +152,20 @@ class Tenant:
         size = sum(map(len, texts))
         self.waiting += size
         try:
-            found: Published = await self._workers.ask(
+            published: Published = await self._workers.ask(
                 lambda reply: Publish(events, texts, reply, atomic, also, named)
             )
         finally:
             self.waiting -= size
-        return found
+        return published
 
     async def tell_due(self) -> int:
         """Publish the digests that are due; returns how many there are."""
-        found: int = await self._workers.ask(lambda reply: Tell(self._digests, reply))
-        return found
+        count: int = await self._workers.ask(lambda reply: Tell(self._digests, reply))
+        return count
 
     def _digests(self, now: int) -> tuple[list[Told], list[Write]]:
-        due, writes = self.limits.due(now)
+        due, writes = self.registry.limits.due(now)
         return digests_of(due, self.names.ids_of), writes
 
     def _note(self, block: Block) -> None:
@@ -188,43 +173,31 @@ class Tenant:
         self.counts.note(block)
         self.committed(block)
 
-    def _tell(self, identity: str) -> None:
-        self.changed(identity)
-
     # What the matcher asks, in its thread
 
     def match(self, events: Sequence[Event]) -> Matches:
         """Find the subscriptions that get each event, or why it is refused."""
-        end = self._registry.next_end
+        end = self.registry.next_end
         if end is not None and end <= time.time_ns() // 1_000:
             self._end_due()
         return self.index.match_numbers(events, self.names)
 
-    def ids_of(self, numbers: Sequence[int]) -> list[str]:
-        """Return the ids of subscriptions."""
-        return self.names.ids_of(numbers)
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether there are limits that may hold matches back."""
-        return bool(self.limits)
-
-    def hold(self, now: int, found: Matches) -> tuple[Matches, Matches | None, list[Write]]:
+    def hold(self, now: int, matches: Matches) -> tuple[Matches, Matches | None, list[Write]]:
         """Take out of matches what limits hold back."""
-        lists = found.lists()
-        held, writes = self.limits.hold(now, lists)
-        return (found, None, writes) if held is None else (Matches.of(lists), Matches.of(held), writes)
+        lists = matches.lists()
+        held, writes = self.registry.limits.hold(now, lists)
+        return (matches, None, writes) if held is None else (Matches.of(lists), Matches.of(held), writes)
 
     def recover(self) -> None:
         """Open the index again from what is stored."""
         _LOG.warning("tenant %s: a change could not be written, the index is opened again", self.name)
         self._building.reopen()
         self._consumers.read()
-        self._registry.read()
+        self.registry.read()
 
     def _end_due(self) -> None:
         """Take subscriptions whose time is over out of the index; they stay stored, and can be renewed."""
-        for identity in self._registry.ended():
+        for identity in self.registry.ended():
             if identity in self.index:
                 self._building.apply(Unsubscribe(identity))
 
@@ -241,35 +214,23 @@ class Tenant:
 
     async def requote(self, quotas: Quotas, writes: Sequence[Write]) -> None:
         """Have other quotas."""
-        before, self._registry.quotas = self._registry.quotas, quotas
+        before, self.registry.quotas = self.registry.quotas, quotas
         try:
             if quotas.unindexed == before.unindexed:
                 await self.write(*writes)
             else:
                 await self.rebuild(lambda contents: contents, writes)
         except HeadgateError:
-            self._registry.quotas = before
+            self.registry.quotas = before
             raise
 
     # Snapshots
 
     def contents(self, ids: Iterable[str] | None = None) -> Contents:
         """Return what the index is built of; of some subscriptions alone if their ids are given."""
-        return contents_of(self.store, self.quotas, ids)
-
-    def index_places(self) -> list[Path]:
-        """List where snapshots of the index are."""
-        return self.index.places(self.store.index)
-
-    async def save(self) -> None:
-        """Write a snapshot of the index, when nothing else builds one."""
-        await self._building.save()
+        return Contents.stored(self.store, self.registry.quotas, ids)
 
     # Consumers
-
-    def consumer(self, identity: str) -> StoredConsumer | None:
-        """Find a consumer; its cursor is where it began, and delivery knows how far it came since."""
-        return self._consumers.find(identity)
 
     async def put_consumer(
         self,
@@ -283,12 +244,8 @@ class Tenant:
 
         Returns it, and whether it is new. What is to be written `also` is, with it or not at all.
         """
-
-        def run() -> tuple[list[Write], tuple[StoredConsumer, bool]]:
-            writes, answer = self._consumers.put(identity, make, expected)
-            return [*writes, *also], answer
-
-        answer: tuple[StoredConsumer, bool] = await self.between(run)
+        put = partial(self._consumers.put, identity, make, expected)
+        answer: tuple[StoredConsumer, bool] = await self.between(put, also)
         return answer
 
     async def remove_consumer(
@@ -302,16 +259,16 @@ class Tenant:
         """Have no consumer of an id; one with subscriptions goes only together with them."""
 
         def run() -> tuple[list[Write], None]:
-            found = self._consumers.check_there(identity, expected)
-            owned = self.names.owned(found.number)
+            consumer = self._consumers.check_there(identity, expected)
+            owned = self.names.owned(consumer.number)
             if owned and not subscriptions:
                 raise Conflict(
                     f"consumer {identity!r} has {len(owned):,} subscriptions: delete these first, or "
                     "all together with "
                     "?subscriptions=delete"
                 )
-            writes = [write for each in owned for write in self._subscribing.take_out(each)]
-            return [*writes, *self._consumers.remove(identity), *also], None
+            writes = [write for each in owned for write in self._building.take_out(each)]
+            return [*writes, *self._consumers.remove(identity)], None
 
-        await self.between(run)
+        await self.between(run, also)
         self._building.save_soon()

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as sf
 from pyspark.sql.types import LongType, StructField, StructType
 
-from headgate.backtest.engines import NAME, FilterEngine
-from headgate.backtest.one_filter import Pattern, check_paths
+from headgate.backtest.one_filter import NAME, FilterEngine, Pattern, check_paths
 from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import DEFAULT, content_of, kind_of, strange, titles_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID
@@ -19,7 +18,7 @@ from headgate.errors import TableError
 from headgate.runtime.targets import Target
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame
 from headgate.spark.session.session import spark_errors
-from headgate.spark.tables.tables import attribute_paths
+from headgate.spark.tables.comparing import attribute_paths
 from headgate.tables.frames.rows import COUNTED, count_frame, keep_frame
 from headgate.tables.requests import read_taxonomy
 from headgate.tables.settings import Filters

@@ -21,18 +21,18 @@ from pyspark.sql import functions as sf
 from headgate.contents.protocol import EVENT_ID
 from headgate.contents.results import read_limit
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
-from headgate.core.likeliest import likeliest
+from headgate.core.ranks import EXACT
+from headgate.engine.question import Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, DEFAULT_PATH_COST, MINUS, PathCost
 from headgate.runtime.log import Subscriptions
-from headgate.runtime.questions import EXACT, Top, check_changes, check_snapshot
+from headgate.runtime.questions import check_changes, check_snapshot
 from headgate.runtime.state import PINNED, STAGE, State
 from headgate.runtime.targets import open_target
-from headgate.spark.frames.columns import EventColumns, renamed
+from headgate.spark.frames.columns import EventColumns, check_names, renamed
 from headgate.spark.frames.match import EventFrame
-from headgate.stream.changes import open_changes
 from headgate.stream.settings import PARQUET
-from headgate.stream.sources.registry import source_of
+from headgate.stream.sources.registry import open_changes, source_of
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.frames.task import ROWS
 from headgate.tables.places import check_here
@@ -103,10 +103,10 @@ def each_batch(
     """
     if not callable(write):
         raise TableError(f"write is {write!r}: give a function of matches, refused rows and a batch's number")
-    place = os.fspath(state)
-    check_here(place)
-    if Path(place).exists() and not Path(place).is_dir():
-        raise TableError(f"{place} is a file, and the state of a stream is a directory")
+    folder = os.fspath(state)
+    check_here(folder)
+    if Path(folder).exists() and not Path(folder).is_dir():
+        raise TableError(f"{folder} is a file, and the state of a stream is a directory")
     path = PathCost.of(by, decay, hops=hops)
     best = None if k is None else Top.of(k, mode, factors, path, k_column)
     if best is None and (mode != EXACT or factors or path != DEFAULT_PATH_COST):
@@ -122,8 +122,8 @@ def each_batch(
             str(Path(os.fspath(snapshot)).absolute()),
             named,
             best,
-            str(Path(place).absolute()),
-            os.fspath(rejected_changes or Path(place).absolute() / REJECTED),
+            str(Path(folder).absolute()),
+            os.fspath(rejected_changes or Path(folder).absolute() / REJECTED),
             dict(options or {}),
             fold,
         ),
@@ -197,27 +197,20 @@ class EachBatch:
             pinned = live.pinned(batch, _query_of(events))
             version = live.subscriptions.at(pinned["snapshot"], pinned["since"], pinned["version"])
             best = self.settings.best
-            frame = EventFrame(events, live.target(version.snapshot), self.columns, self.form)
-            found = frame.both(
+            frame = EventFrame.of(events, self.columns, live.target(version.snapshot), self.form)
+            answers = frame.both(
                 version, self.keep, self.shape, best, self.results, numbered=live.numbered
             ).persist()
             try:
-                matches = found.where(sf.col(REASON).isNull()).drop(REASON, ROW)
-                refused = found.where(sf.col(REASON).isNotNull()).select(EVENT_ID, REASON, ROW)
-                self._check_names([*matches.columns, REASON, ROW])
+                matches = answers.where(sf.col(REASON).isNull()).drop(REASON, ROW)
+                refused = answers.where(sf.col(REASON).isNotNull()).select(EVENT_ID, REASON, ROW)
+                check_names(self.names, [*matches.columns, REASON, ROW])
                 self.write(self._renamed(matches), self._renamed(refused), batch)
             finally:
-                found.unpersist()
+                answers.unpersist()
 
-    def _check_names(self, columns: Sequence[str]) -> None:
-        for name in self.names:
-            if name not in columns:
-                meant = likeliest(name, columns)
-                hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(columns)}"
-                raise TableError(f"names: the result has no column {name!r}: {hint}")
-
-    def _renamed(self, found: DataFrame) -> DataFrame:
-        return renamed(found, {name: other for name, other in self.names.items() if name in found.columns})
+    def _renamed(self, frame: DataFrame) -> DataFrame:
+        return renamed(frame, {name: other for name, other in self.names.items() if name in frame.columns})
 
 
 class _Live:
@@ -261,15 +254,15 @@ class _Live:
 
     def target(self, snapshot: str) -> Target:
         """Return what a snapshot is, looked at once."""
-        found = self._targets.get(snapshot)
-        if found is None:
+        target = self._targets.get(snapshot)
+        if target is None:
             # Of the one before nothing is wanted any more.
-            self._targets = {snapshot: (found := open_target(snapshot))}
-        return found
+            self._targets = {snapshot: (target := open_target(snapshot))}
+        return target
 
 
 def _query_of(events: DataFrame) -> str | None:
     """Return the id of a streaming query, which its checkpoint keeps; with Spark Connect it is not known."""
     context = getattr(events.sparkSession, "_jsparkSession", None) and events.sparkSession.sparkContext
-    found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    return None if found is None else str(found)
+    query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return None if query is None else str(query)

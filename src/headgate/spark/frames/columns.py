@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pyspark.sql import functions as sf
-from pyspark.sql.types import IntegralType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from headgate.contents.protocol import EVENT_ID
 from headgate.contents.registry import kind_of
+from headgate.core.arguments import likeliest
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
-from headgate.core.likeliest import likeliest
-from headgate.core.values import fold, top_names
+from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.spark.tables.comparing import check_types, is_comparable
-from headgate.spark.tables.groups import mapped
-from headgate.spark.tables.tables import column
+from headgate.spark.tables.rows import mapped
+from headgate.spark.tables.tables import column, id_type
 from headgate.tables.event_rows import COLUMNS, DOCUMENTS, PACKED, REASON, ROW
 from headgate.tables.frames.reading import KEPT
 from headgate.tables.frames.rows import refused_frame
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
     from typing_extensions import TypeIs
 
-    from headgate.runtime.questions import Top
-    from headgate.runtime.snapshots import Version, VersionSources
+    from headgate.engine.question import Top
     from headgate.runtime.targets import Openable, Sources, Target
 
 WHAT = "events"
@@ -64,14 +63,6 @@ def find(table: DataFrame, name: str, what: str) -> str:
     raise TableError(no_column(WHAT, name, table.columns))
 
 
-def kind_of_id(table: DataFrame, name: str) -> DataType:
-    """Return the type of ids; refuses those that no id has."""
-    kind = next(field.dataType for field in table.schema if field.name == name)
-    if not isinstance(kind, IntegralType | StringType):
-        raise TableError(f"{WHAT}: column {name} is {kind.simpleString()}: cast it to string or bigint")
-    return kind
-
-
 @dataclass(frozen=True)
 class GivenEvents:
     """A DataFrame of events, and what is asked about them: both are fit for each other."""
@@ -85,7 +76,7 @@ class GivenEvents:
     """The format of documents that name none."""
 
     @classmethod
-    def of(cls, events: DataFrame, columns: EventColumns, target: Target, form: str | None) -> GivenEvents:
+    def of(cls, events: DataFrame, columns: EventColumns, target: Target, form: str | None) -> Self:
         """Check that there are events, and that they have a format if one is named."""
         check_frame(events, WHAT)
         kind = kind_of(target.content)
@@ -104,7 +95,9 @@ class GivenEvents:
     @property
     def id_type(self) -> DataType:
         """Return the type of ids of events."""
-        return kind_of_id(self.table, find(self.table, self.columns.id, "the id"))
+        name = find(self.table, self.columns.id, "the id")
+        id_type(self.table, name, WHAT)
+        return next(field.dataType for field in self.table.schema if field.name == name)
 
     def kept(self, keep: Sequence[str]) -> list[str]:
         """Return the names of columns that are wanted beside the answers, as the table has them."""
@@ -116,21 +109,10 @@ class GivenEvents:
         """Return what workers get; filters that are `live` may come to look at anything."""
         return packed(self.table, self.target, self.columns, kept, form=self.form, live=live)
 
-    def task(
-        self, group: Openable | Version, sources: Sources | VersionSources | None, top: Top | None = None
-    ) -> FrameTask:
+    def task(self, group: Openable, sources: Sources | None, top: Top | None = None) -> FrameTask:
         """Say what workers do; `sources` is where events may enter a graph."""
-        target = self.target
-        return FrameTask(
-            group,
-            target.content,
-            self.form,
-            target.numbered,
-            self.content_type,
-            sources,
-            top,
-            mark=target.mark,
-        )
+        task = FrameTask.of(self.target, group, self.form)
+        return task._replace(content_type=self.content_type, sources=sources, top=top)
 
     def schema(self, told: Sequence[tuple[str, DataType]], kept: Iterable[str]) -> StructType:
         """Return the columns of a result: the event's id, what is told of it, and what is kept."""
@@ -162,15 +144,20 @@ def check_frame(frame: object, name: str) -> None:
         raise TableError(f"{name} are {type(frame).__name__}: give a DataFrame of Spark")
 
 
-def renamed(found: DataFrame, names: Mapping[str, str] | None) -> DataFrame:
-    """Give other names to columns of a result."""
-    for name in names or {}:
-        if name not in found.columns:
-            meant = likeliest(name, found.columns)
-            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(found.columns)}"
+def check_names(names: Iterable[str], columns: Sequence[str]) -> None:
+    """Refuse other names for columns that a result does not have."""
+    for name in names:
+        if name not in columns:
+            meant = likeliest(name, columns)
+            hint = f"did you mean {meant!r}?" if meant else f"there are {', '.join(columns)}"
             raise TableError(f"names: the result has no column {name!r}: {hint}")
-    given = names or {}
-    return found.select(*(column(name).alias(given.get(name, name)) for name in found.columns))
+
+
+def renamed(frame: DataFrame, names: Mapping[str, str] | None) -> DataFrame:
+    """Give other names to columns of a result."""
+    others = names or {}
+    check_names(others, frame.columns)
+    return frame.select(*(column(name).alias(others.get(name, name)) for name in frame.columns))
 
 
 def packed(
@@ -189,7 +176,7 @@ def packed(
     that are `live` may come to look at anything.
     """
     identity = find(table, columns.id, "the id")
-    kind_of_id(table, identity)
+    id_type(table, identity, WHAT)
     wanted = [column(name) for name in kept]
     rest = [sf.struct(*wanted).alias(KEPT)] if wanted else []
     if form == DOCUMENTS:
@@ -199,16 +186,11 @@ def packed(
     return table.select(column(identity).alias(ID), *rest)
 
 
-def needed(target: Target) -> set[str]:
-    """Name the columns that filters look at, folded."""
-    return {name for path in target.attributes for name in top_names(path)}
-
-
 def _record(
     table: DataFrame, identity: str, columns: EventColumns, target: Target, title: str, *, live: bool
 ) -> Column:
     """Pack the columns that filters name; the id and the source have these names, too."""
-    wanted = needed(target)
+    wanted = target.columns
     if live:
         wanted = {ID, *map(fold, table.columns)}
         seen = {field.name: comparable(column(field.name), field.dataType) for field in table.schema}
@@ -223,10 +205,8 @@ def _record(
     if ID in wanted and ID not in map(fold, fields):
         fields[ID] = column(identity)
     if target.graph:
-        source = find(table, columns.source, "the source, where an event enters the graph")
-        kind_of_id(table, source)
         fields = {name: value for name, value in fields.items() if fold(name) != SOURCE}
-        fields[SOURCE] = column(source)
+        fields[SOURCE] = _source(table, columns)
     check_types(table, title, target)
     if not fields:
         # A struct has at least one field.
@@ -242,8 +222,8 @@ def comparable(value: Column, kind: DataType) -> Column | None:
     """
     if not isinstance(kind, StructType):
         return value if is_comparable(kind) else None
-    found = [(field, comparable(value.getField(field.name), field.dataType)) for field in kind]
-    some = [(field.name, each) for field, each in found if each is not None]
+    fields = [(field, comparable(value.getField(field.name), field.dataType)) for field in kind]
+    some = [(field.name, each) for field, each in fields if each is not None]
     if not some:
         return None
     if len(some) == len(kind) and not any(isinstance(field.dataType, StructType) for field in kind):
@@ -254,14 +234,15 @@ def comparable(value: Column, kind: DataType) -> Column | None:
 
 def _document(table: DataFrame, columns: EventColumns, target: Target) -> list[Column]:
     data = find(table, columns.data, "the documents")
-    found = [column(data).alias(DATA)]
+    fields = [column(data).alias(DATA)]
     none = sf.lit(None).cast("string")
     named = [name for name in table.columns if fold(name) == fold(columns.content_type)]
-    found.append((column(named[0]) if named else none).alias(CONTENT_TYPE))
-    if target.graph:
-        source = find(table, columns.source, "the source, where an event enters the graph")
-        kind_of_id(table, source)
-        found.append(column(source).alias(SOURCE))
-    else:
-        found.append(none.alias(SOURCE))
-    return found
+    fields.append((column(named[0]) if named else none).alias(CONTENT_TYPE))
+    fields.append((_source(table, columns) if target.graph else none).alias(SOURCE))
+    return fields
+
+
+def _source(table: DataFrame, columns: EventColumns) -> Column:
+    source = find(table, columns.source, "the source, where an event enters the graph")
+    id_type(table, source, WHAT)
+    return column(source)

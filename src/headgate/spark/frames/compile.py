@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headgate.contents.kind import FilterSettings
 from headgate.core.subscription import SQL
 from headgate.core.versions.replacing import new_version
 from headgate.errors import TableError
-from headgate.jobs.compile import CompileTask, compile_table
-from headgate.jobs.graph import compile_tables
+from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
+from headgate.jobs.compile import CompileTask
+from headgate.jobs.graph import compile_given
 from headgate.runtime.sharding import HASH, Sharding
 from headgate.spark.frames.columns import check_frame
 from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FrameTable
-from headgate.tables.contained import contained
-from headgate.tables.graph.rows import EDGES, NODES, SUBSCRIPTIONS
 from headgate.tables.places import check_snapshot_place, given_place
-from headgate.tables.requests import check_schema, read_taxonomy
+from headgate.tables.requests import check_schema, contained, read_taxonomy
 from headgate.tables.settings import Filters
 
 if TYPE_CHECKING:
@@ -117,27 +116,23 @@ def compile(  # noqa: A001 -- what it does; it is used as hg.compile
     )
     sharding = Sharding.of(shards, shard_by, shard_column)
     session = next(iter(frames.values())).sparkSession
-    told: list[pa.Table] = []
+    refused: list[pa.Table] = []
     runner, source = SparkRunner(session, quiet), dict.fromkeys(frames, "DataFrame")
     tables = {name: FrameTable(frame, name) for name, frame in frames.items()}
     events = None if sample is None else FrameTable(sample, SAMPLE)
-    with spark_errors(), new_version(given_place(output), contained(changes)) as place:
+    with spark_errors(), new_version(given_place(output), contained(changes)) as path:
         # Refused rows are kept: what they are made of is forgotten when the snapshot is there.
         task = CompileTask(
-            place, wanted, sharding, lambda rows: told.append(rows.collect()), source, ranked, events
+            path, wanted, sharding, lambda rows: refused.append(rows.collect()), source, ranked, events
         )
-        done: Any = (
-            compile_table(runner, tables[SUBSCRIPTIONS], task)
-            if nodes is None
-            else compile_tables(runner, tables, task)
-        )
+        done = compile_given(runner, tables, task)
     return Compiled(
         output,
         done.subscriptions,
         getattr(done, "nodes", 0),
         getattr(done, "edges", 0),
         done.rejected,
-        session.createDataFrame(told[0]),
+        session.createDataFrame(refused[0]),
         done.attributes,
         done.shards,
         done.ranked,

@@ -14,8 +14,8 @@ from headgate.contents.protocol import SUBSCRIPTION_ID
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.snapshot import digest_of
-from headgate.core.versions.locating import opened_at
-from headgate.engine.planned.view_maker import views_in
+from headgate.core.versions.stores import opened_at
+from headgate.engine.views import views_in
 from headgate.plan.running.saved_plan import SavedPlan
 from headgate.runtime.targets import Group, Target
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, renamed
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from headgate.core.versions.locating import Located
+    from headgate.core.versions.stores import Located
 
 
 def disseminate(
@@ -68,18 +68,18 @@ def disseminate(
     read = read_taxonomy(tuple(taxonomy))
     target = opened_at(os.fspath(plan), _target)
     given = GivenEvents.of(events, EventColumns(id, SOURCE, data, content_type), target, format)
-    place = PlanPlace(target.place, target.digest, None if read is None else pickle.dumps(read))
+    saved = PlanPlace(target.place, target.digest, None if read is None else pickle.dumps(read))
     task = given.task(Group(target.place, target.digest), None)
     kept = given.kept(() if counts else keep)
     rows = given.rows(kept, live=True)
     if counts:
         fields = [StructField(LEVEL, IntegerType()), *(StructField(each, LongType()) for each in COUNTED)]
-        found = rows.mapInArrow(partial(count_levels_frame, task=task, place=place), StructType(fields))
-        summed = found.groupBy(LEVEL).agg(*(sf.sum(each).alias(each) for each in COUNTED))
+        counted = rows.mapInArrow(partial(count_levels_frame, task=task, place=saved), StructType(fields))
+        summed = counted.groupBy(LEVEL).agg(*(sf.sum(each).alias(each) for each in COUNTED))
         return renamed(summed.orderBy(LEVEL) if not events.isStreaming else summed, names)
     subscription: DataType = LongType() if target.numbered else StringType()
     told = [(SUBSCRIPTION_ID, subscription), (LEVEL, IntegerType()), (RESULT, StringType())]
-    work = partial(disseminate_frame, task=task, place=place)
+    work = partial(disseminate_frame, task=task, place=saved)
     return renamed(rows.mapInArrow(work, given.schema(told, kept)), names)
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import BooleanType, StringType
 
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
-from headgate.runtime.explaining import Explainer
-from headgate.runtime.targets import open_target
+from headgate.runtime.targets import open_target, opened
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, renamed
-from headgate.spark.session.memory import worker_memory
+from headgate.spark.session.settings import worker_memory
 from headgate.tables.frames.explaining import EXPLANATION, MATCHED, Asked, explain_frame
 
 if TYPE_CHECKING:
@@ -51,9 +49,8 @@ def explain(
     given = GivenEvents.of(events, EventColumns(id, source, data, content_type), target, format)
     kept = given.kept(keep)
     schema = given.schema([(MATCHED, BooleanType()), (EXPLANATION, StringType())], kept)
-    found_at = Explainer.open(Path(target.place), subscription, verify=False)
-    asked = Asked(target.place, target.digest, found_at.identity)
+    asked = Asked(target.whole, opened(target.whole).named(subscription))
     memory = worker_memory(events.sparkSession)
     task = given.task(target.groups(memory)[0], target.sources(memory))
-    found = given.rows(kept).mapInArrow(partial(explain_frame, task=task, asked=asked), schema)
-    return renamed(found, names)
+    explained = given.rows(kept).mapInArrow(partial(explain_frame, task=task, asked=asked), schema)
+    return renamed(explained, names)

@@ -1,54 +1,104 @@
 """Match DataFrames of events: DataFrame in, DataFrame out.
 
 Nothing runs until the result is asked for, nothing of the session is changed, and no answer depends on its
-settings. The same functions take streaming DataFrames, and those of Spark Connect.
+settings. The same functions take streaming DataFrames, and those of Spark Connect. Answers can be written to
+Parquet by the workers that found them, as long as nothing was done to them since.
 """
 
 from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import LongType, StringType
 
-from headgate.contents.protocol import SUBSCRIPTION_ID
-from headgate.contents.results import COMPLETE, RESULTS, read_limit
+from headgate.contents.results import read_limit
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
+from headgate.core.ranks import EXACT
 from headgate.core.values import fold
+from headgate.engine.question import Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
-from headgate.runtime.questions import EXACT, NOT_BY_EVENT, RANK, Top
-from headgate.runtime.snapshots import VersionSources
-from headgate.runtime.targets import open_target
-from headgate.spark.frames.columns import EventColumns, GivenEvents, renamed
-from headgate.spark.frames.writing import Answered, answered
-from headgate.spark.session.memory import worker_memory
-from headgate.spark.tables.groups import best_of, mapped, with_key
+from headgate.runtime.questions import NOT_BY_EVENT
+from headgate.runtime.targets import Sources, open_target
+from headgate.spark.frames.columns import EventColumns, GivenEvents, check_frame, renamed
+from headgate.spark.session.settings import worker_memory
+from headgate.spark.tables.parts import PartsTask, codec_of, parts_of, sees_files, write_parts
+from headgate.spark.tables.rows import best_of, mapped, with_key
 from headgate.tables.event_rows import KEY, REASON, ROW
-from headgate.tables.frames.rows import MATCHES, VALUE, both_frame, match_frame
+from headgate.tables.frames.rows import VALUE, answer_types, both_frame, match_frame
 from headgate.tables.frames.task import ARRAYS, ROWS, SHAPES
+from headgate.tables.places import is_remote, local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import StructType
 
+    from headgate.jobs.runner import Work
     from headgate.runtime.snapshots import Version
-    from headgate.runtime.targets import Group, Target
+    from headgate.runtime.targets import Group
     from headgate.tables.frames.task import FrameTask
+
+
+ERROR, OVERWRITE = MODES = ("error", "overwrite")
+"""What becomes of a table that is there: it is kept, and refused; or it is replaced."""
+
+
+class Answered(NamedTuple):
+    """How an answer is found: what workers do with which rows."""
+
+    rows: DataFrame
+    works: Sequence[Work]
+    columns: tuple[str, ...]
+    """What workers call the columns of the answer, in their order."""
+
+
+_ANSWERS: WeakKeyDictionary[DataFrame, Answered] = WeakKeyDictionary()
+
+
+def answered(frame: DataFrame, how: Answered) -> DataFrame:
+    """Note how an answer is found; returns it."""
+    _ANSWERS[frame] = how
+    return frame
+
+
+def write_parquet(found: DataFrame, path: str | PathLike[str], *, mode: str = ERROR) -> None:
+    """Write what `match` and `top` return to Parquet, as `found.write.parquet(path)` does.
+
+    The workers write it, which takes less CPU. Where they may not see this machine's files, or if something
+    was done to the DataFrame since, Spark writes it. A table that is there is an error, unless `mode` is
+    "overwrite"; then it stays as it is until the new one is whole.
+
+    >>> write_parquet(match(events, "snapshot"), "matches.parquet")  # doctest: +SKIP
+    """
+    check_frame(found, "matches")
+    target = os.fspath(path)
+    if mode not in MODES:
+        raise TableError(f"mode is {mode!r}: use {' or '.join(map(repr, MODES))}")
+    if found.isStreaming:
+        raise TableError("this DataFrame is a stream: use its writeStream")
+    how = _ANSWERS.get(found)
+    codec = codec_of(found.sparkSession)
+    if how is None or codec is None or is_remote(target) or not sees_files(found.sparkSession):
+        found.write.mode(mode).parquet(target)
+        return
+    if mode == ERROR and local(target).exists():
+        raise TableError(f"{target} is there already: remove it, or give mode='overwrite'")
+    called = dict(zip(how.columns, found.columns, strict=True))
+    with parts_of(target) as (folder, files):
+        files += [
+            part.file for part in write_parts(how.rows, how.works, PartsTask(str(folder), codec, called))
+        ]
+        if not files:
+            # Else the table would have no columns.
+            none = found.sparkSession.createDataFrame([], found.schema)
+            none.write.mode("append").parquet(f"file://{folder.parent}")
 
 
 def match(
@@ -84,9 +134,8 @@ def match(
     >>> matched = match(events, "snapshot", id="event_uuid", keep=["price"])  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
-    target = open_target(os.fspath(snapshot))
-    limit = read_limit(results)
-    return EventFrame(events, target, columns, format).matches(keep, shape, names, None, limit)
+    frame = EventFrame.of(events, columns, open_target(os.fspath(snapshot)), format)
+    return frame.matches(keep, shape, names, None, read_limit(results))
 
 
 def top(
@@ -121,9 +170,8 @@ def top(
     """
     columns = EventColumns(id, source, data, content_type)
     wanted = Top.of(k, mode, factors, PathCost.of(by, decay, hops=hops), k_column)
-    target = open_target(os.fspath(snapshot), top=wanted)
-    limit = read_limit(results)
-    return EventFrame(events, target, columns, format).matches(keep, shape, names, wanted, limit)
+    frame = EventFrame.of(events, columns, open_target(os.fspath(snapshot), top=wanted), format)
+    return frame.matches(keep, shape, names, wanted, read_limit(results))
 
 
 def refused(
@@ -147,23 +195,17 @@ def refused(
     >>> bad = refused(events, "snapshot", id="event_uuid")  # doctest: +SKIP
     """
     columns = EventColumns(id, source, data, content_type)
-    target = open_target(os.fspath(snapshot))
-    limit = read_limit(results)
-    return EventFrame(events, target, columns, format).refused(names, exceeded=exceeded, results=limit)
+    frame = EventFrame.of(events, columns, open_target(os.fspath(snapshot)), format)
+    return frame.refusals(names, exceeded=exceeded, results=read_limit(results))
 
 
-class EventFrame:
+class EventFrame(GivenEvents):
     """A DataFrame of events, and the snapshot that it meets."""
-
-    def __init__(self, events: DataFrame, target: Target, columns: EventColumns, form: str | None) -> None:
-        self._given = GivenEvents.of(events, columns, target, form)
-        self._events = events
-        self._target = target
 
     @property
     def _groups(self) -> tuple[Group, ...]:
         """Return the shards that a worker has in memory together."""
-        return self._target.groups(worker_memory(self._events.sparkSession))
+        return self.target.groups(worker_memory(self.table.sparkSession))
 
     def matches(
         self,
@@ -174,36 +216,36 @@ class EventFrame:
         results: int | None = None,
     ) -> DataFrame:
         """Return matches of all groups of shards."""
-        kept = self._kept(keep, shape)
+        kept = self._wanted(keep, shape)
         groups = self._groups
         several = len(groups) > 1
         if several and shape == ARRAYS:
             raise TableError(
-                f"{self._target.title} has shards that do not fit into one worker, which are asked one after "
+                f"{self.target.title} has shards that do not fit into one worker, which are asked one after "
                 "another: use shape='rows', and group them"
             )
-        if several and top is not None and self._events.isStreaming:
+        if several and top is not None and self.table.isStreaming:
             raise TableError(
-                f"{self._target.title} has shards that do not fit into one worker, and the best of all "
+                f"{self.target.title} has shards that do not fit into one worker, and the best of all "
                 "cannot be found in a stream: compile fewer shards, or give workers more memory"
             )
         keyed = several and top is not None
         if keyed and top is not None and top.column is not None:
-            raise TableError(NOT_BY_EVENT.format(self._target.title))
-        task = self._task(top)._replace(shape=shape, keyed=keyed, results=results)
-        schema = self._schema(shape, kept, top, results, numbered=self._target.numbered)
+            raise TableError(NOT_BY_EVENT.format(self.target.title))
+        task = self._first(top)._replace(shape=shape, keyed=keyed, results=results)
+        schema = self._answers(task, kept)
         if keyed:
             schema = schema.add(KEY, LongType())
-        rows = self._given.rows(kept)
+        rows = self.rows(kept)
         if keyed:
             rows = with_key(rows)
         works = [partial(match_frame, task=task._replace(group=group)) for group in groups]
-        found = mapped(rows, works, schema)
+        matches = mapped(rows, works, schema)
         if keyed:
             assert top is not None
-            found = best_of(found, top.k, VALUE)
-            return renamed(found, names)
-        return answered(renamed(found, names), Answered(rows, works, tuple(found.columns)))
+            matches = best_of(matches, top.k, VALUE)
+            return renamed(matches, names)
+        return answered(renamed(matches, names), Answered(rows, works, tuple(matches.columns)))
 
     def both(
         self,
@@ -219,48 +261,38 @@ class EventFrame:
 
         Those have a reason, and matches have none.
         """
-        kept = self._kept(keep, shape)
-        task = self._given.task(version, VersionSources(version) if self._target.graph else None, top)
+        kept = self._wanted(keep, shape)
+        task = self.task(version, Sources((version,)) if self.target.graph else None, top)
         task = task._replace(numbered=numbered, shape=shape, keep=tuple(kept), results=results)
-        schema = self._schema(shape, kept, top, results, numbered=numbered)
+        schema = self._answers(task, kept)
         for name in (REASON, ROW):
             if name in map(fold, kept):
                 raise TableError(f"column {name} tells of refused rows: rename it in the events to keep it")
             schema = schema.add(name, StringType())
-        rows = self._given.rows(self._events.columns, live=True)
+        rows = self.rows(self.table.columns, live=True)
         return rows.mapInArrow(partial(both_frame, task=task), schema)
 
-    def _kept(self, keep: Sequence[str], shape: str) -> list[str]:
+    def _wanted(self, keep: Sequence[str], shape: str) -> list[str]:
         """Check what is wanted of events, and how; returns columns as the frame has them."""
         if shape not in SHAPES:
             raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
-        return self._given.kept(keep)
+        return self.kept(keep)
 
-    def refused(
+    def refusals(
         self, names: Mapping[str, str] | None, *, exceeded: bool, results: int | None = None
     ) -> DataFrame:
         """Return rows that are no events."""
-        task = self._task(None)._replace(exceeded=exceeded, results=results)
+        task = self._first(None)._replace(exceeded=exceeded, results=results)
         # Others are asked for the filters that they leave out, if that is wanted.
         others = self._groups[1:] if exceeded else ()
         tasks = [task, *(task._replace(group=group, tells=False) for group in others)]
-        return renamed(self._given.refused(tasks), names)
+        return renamed(self.refused(tasks), names)
 
-    def _task(self, top: Top | None) -> FrameTask:
-        sources = self._target.sources(worker_memory(self._events.sparkSession))
-        return self._given.task(self._groups[0], sources, top)
+    def _first(self, top: Top | None) -> FrameTask:
+        sources = self.target.sources(worker_memory(self.table.sparkSession))
+        return self.task(self._groups[0], sources, top)
 
-    def _schema(
-        self, shape: str, kept: Sequence[str], top: Top | None, results: int | None, *, numbered: bool
-    ) -> StructType:
+    def _answers(self, task: FrameTask, kept: Sequence[str]) -> StructType:
         """Return the columns of the result."""
-        subscription: DataType = LongType() if numbered else StringType()
-        told: list[tuple[str, DataType]] = [(SUBSCRIPTION_ID, subscription)]
-        if top is not None:
-            told += [(RANK, IntegerType()), (VALUE, DoubleType())]
-        if results is not None:
-            told += [(RESULTS, ArrayType(MapType(StringType(), StringType()))), (COMPLETE, BooleanType())]
-        if shape == ARRAYS:
-            each = subscription if len(told) == 1 else StructType([StructField(*field) for field in told])
-            told = [(MATCHES, ArrayType(each))]
-        return self._given.schema(told, kept)
+        types = answer_types(task).items()
+        return self.schema([(name, from_arrow_type(kind)) for name, kind in types], kept)

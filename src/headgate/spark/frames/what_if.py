@@ -18,12 +18,13 @@ from headgate.backtest.changes import Row, in_order
 from headgate.backtest.effects import by_operation
 from headgate.backtest.trial import try_changes
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
+from headgate.core.ranks import EXACT
+from headgate.engine.question import Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.jobs.choosing import has_any
 from headgate.jobs.what_if import Differences, any_engine, differ_of, refused_changes
 from headgate.runtime.operations import OP
-from headgate.runtime.questions import EXACT, Top
 from headgate.spark.frames.columns import WHAT, EventColumns, GivenEvents, check_frame, is_frame
 from headgate.spark.session.session import spark_errors
 from headgate.spark.tables.given import FrameTable
@@ -136,8 +137,8 @@ def what_if(
     task = given.task(any_engine(tried), tried.sources, top)._replace(numbered=tried.numbered)
     ids = to_arrow_schema(given.schema([], ()))
     differ = differ_of(tried, task, ids.field(0).type)
-    found = Differences(SparkRows(given.rows(())).map(differ.of_batches, differ.schema), differ)
-    changed = found.changed
+    differences = Differences(SparkRows(given.rows(())).map(differ.of_batches, differ.schema), differ)
+    changed = differences.changed
     assert isinstance(changed, SparkRows)
     refused = given.refused([task]).select(sf.lit("events").alias("table"), ROW, REASON)
     return WhatIf(
@@ -146,7 +147,7 @@ def what_if(
         by_operation(tried.trial),
         len(tried.trial.refused),
         tried,
-        found,
+        differences,
         noise,
     )
 

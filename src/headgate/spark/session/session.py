@@ -32,8 +32,7 @@ from headgate.core.machine import cores, memory, says_full
 from headgate.core.versions.stores import MOST, PLACE
 from headgate.errors import FilterError, HeadgateError, MachineError, TableError
 from headgate.spark.session.java import check_master, find_java, quiet_home
-from headgate.spark.session.memory import WORKER_MEMORY
-from headgate.spark.session.settings import SEMANTICS, own_session
+from headgate.spark.session.settings import SEMANTICS, WORKER_MEMORY, own_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -279,12 +278,12 @@ def _set_environment(values: Mapping[str, str | None]) -> None:
 
 def _children() -> set[int]:
     """List the processes that this one has started; none where there is no /proc."""
-    found: set[int] = set()
+    processes: set[int] = set()
     for task in Path("/proc/self/task").glob("*/children"):
         # A thread may end while we look.
         with suppress(OSError):
-            found.update(map(int, task.read_text("ascii").split()))
-    return found
+            processes.update(map(int, task.read_text("ascii").split()))
+    return processes
 
 
 def _end_java() -> None:
@@ -317,10 +316,10 @@ def _remove_work_folders(application: str) -> None:
 
 def _raised_by_worker(text: str) -> HeadgateError | None:
     """Rebuild the last of our own errors that a worker's traceback names."""
-    found = re.findall(r"^headgate\.errors\.(\w+): (.+)$", text, re.MULTILINE)
-    if not found:
+    raised = re.findall(r"^headgate\.errors\.(\w+): (.+)$", text, re.MULTILINE)
+    if not raised:
         return None
-    name, message = found[-1]
+    name, message = raised[-1]
     kind = getattr(errors, name, TableError)
     return FilterError(message, "", None) if kind is FilterError else kind(message)
 
@@ -329,8 +328,8 @@ def _told_by_spark(text: str) -> HeadgateError:
     """Keep the first line that says something, with Spark's error class and without its SQLSTATE."""
     lines = [line.strip() for line in text.splitlines()]
     # Py4J's own first line only names the call; the Java exception with its message comes second.
-    said = [line for line in lines if line and not line.startswith("An error occurred while calling")]
-    line = re.sub(r"\.? SQLSTATE: \w{5}", "", said[0] if said else "no reason given")
+    telling = [line for line in lines if line and not line.startswith("An error occurred while calling")]
+    line = re.sub(r"\.? SQLSTATE: \w{5}", "", telling[0] if telling else "no reason given")
     line = re.sub(r"^: ?(?:[\w$]+\.)+[\w$]+: ", "", line)
     line = re.sub(
         r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): (?:[\w$]+\.)+[\w$]+: ", "", line
@@ -341,8 +340,8 @@ def _told_by_spark(text: str) -> HeadgateError:
         line = f"{line}: {causes[-1].rstrip('. ')}"
     line = line[:400]
     if "OutOfMemoryError" in text or "Python worker exited unexpectedly" in text:
-        found: HeadgateError = MachineError(f"Spark lost a worker, usually because memory ran out: {line}")
+        error: HeadgateError = MachineError(f"Spark lost a worker, usually because memory ran out: {line}")
     else:
-        found = TableError(f"Spark: {line}")
-    found.full = says_full(line)
-    return found
+        error = TableError(f"Spark: {line}")
+    error.full = says_full(line)
+    return error

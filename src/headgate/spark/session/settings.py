@@ -1,15 +1,60 @@
-"""Settings that answers depend on: jobs have them in sessions of their own, and change none of a caller's."""
+"""Settings of sessions: those that answers depend on, and the memory that workers have.
+
+Jobs have them in sessions of their own, and change none of a caller's.
+"""
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pyspark import RDD
 from pyspark.sql import SparkSession
 
+from headgate.core.machine import cores, memory
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+
+WORKER_MEMORY = "spark.executor.pyspark.memory"
+_MOST_MAPPED = 8 << 30
+"""Bytes of snapshots that a worker maps together, at most: its machine may have less than the driver's."""
+_LIBRARIES = 1 << 30
+"""Bytes that a worker maps before it has any snapshot, about."""
+_UNITS = {"b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+
+
+def worker_memory(session: SparkSession) -> int:
+    """Return how many bytes of snapshots a worker should have in memory at once.
+
+    Pages are shared by the workers of a machine. A limit for workers counts what they map, and they may still
+    have the snapshot before.
+    """
+    text = session.conf.get(WORKER_MEMORY, None)
+    if text is None:
+        return min(memory() // 2, _MOST_MAPPED)
+    limit = read_size(text)
+    return max(limit - _LIBRARIES, limit // 4) // 4
+
+
+def building_memory(session: SparkSession) -> int:
+    """Return how many bytes a worker may take to build a shard: all cores build at once."""
+    limit = session.conf.get(WORKER_MEMORY, None)
+    return memory() // 2 // cores() if limit is None else read_size(limit) // 2
+
+
+def read_size(text: str) -> int:
+    """Read a size as Spark writes it; without a unit it is in MiB.
+
+    >>> read_size("2g"), read_size("512"), read_size("64KiB")
+    (2147483648, 536870912, 65536)
+    """
+    match_ = re.fullmatch(r"(\d+)\s*([bkmgtp]?)(?:i?b)?", text.strip().lower())
+    if match_ is None:
+        raise ValueError(f"{text!r} is not a size")
+    return int(match_[1]) << _UNITS[match_[2] or "m"]
 
 
 SEMANTICS = {
@@ -60,8 +105,8 @@ def own_session(session: SparkSession, settings: Mapping[str, str] | None = None
         for name, value in {**SEMANTICS, **(settings or {})}.items()
         if name == UNLISTED or session.conf.isModifiable(name)
     }
-    given = session.conf.getAll
-    odd = [name for name in given if name.startswith(_PLAIN) and name not in wanted]
+    theirs = session.conf.getAll
+    odd = [name for name in theirs if name.startswith(_PLAIN) and name not in wanted]
     if not odd and all(session.conf.get(name, None) == value for name, value in wanted.items()):
         return session
     own = _new_session(session)
@@ -70,7 +115,7 @@ def own_session(session: SparkSession, settings: Mapping[str, str] | None = None
         # Those that Spark was started with.
         if name.startswith(_PLAIN) and name not in wanted and own.conf.isModifiable(name):
             own.conf.unset(name)
-    for name, value in given.items():
+    for name, value in theirs.items():
         if there.get(name) != value and not name.startswith(_PLAIN) and _settable(own, name):
             own.conf.set(name, value)
     for name, value in wanted.items():

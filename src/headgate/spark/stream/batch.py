@@ -13,7 +13,8 @@ from pyspark import TaskContext
 
 from headgate.core import machine
 from headgate.spark.session.session import spark_errors
-from headgate.stream.sources.columns import DDL
+from headgate.spark.tables.rows import mapped
+from headgate.stream.sources.logs import DDL
 from headgate.stream.worker import match_part
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headgate.stream.rows import PartReport
-    from headgate.stream.worker import Task
+    from headgate.stream.worker import PartTask
 
 
-def match_rows(task: Task, files: Sequence[str], rows: DataFrame) -> list[PartReport]:
+def match_rows(task: PartTask, files: Sequence[str], rows: DataFrame) -> list[PartReport]:
     """Match them in parallel."""
     rows = with_empty(rows, files) if files else rows
     with spark_errors():
-        found = rows.mapInArrow(partial(_match, task=task), "report binary").collect()
-    return [pickle.loads(row.report) for row in found]
+        reports = mapped(rows, [partial(_match, task=task)], "report binary").collect()
+    return [pickle.loads(row.report) for row in reports]
 
 
 def with_empty(rows: DataFrame, paths: Iterable[str]) -> DataFrame:
@@ -47,7 +48,7 @@ def with_empty(rows: DataFrame, paths: Iterable[str]) -> DataFrame:
     return rows.union(rows.sparkSession.createDataFrame(empty, DDL)) if empty else rows
 
 
-def _match(batches: Iterable[pa.RecordBatch], task: Task) -> Iterator[pa.RecordBatch]:
+def _match(batches: Iterable[pa.RecordBatch], task: PartTask) -> Iterator[pa.RecordBatch]:
     """Do the part that a task of Spark has."""
     context = TaskContext.get()
     assert context is not None

@@ -18,16 +18,16 @@ from pyspark.sql import functions as sf
 from headgate.errors import MachineError, TableError
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.sinks import BrokerSink
-from headgate.stream.sources.columns import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
 from headgate.stream.sources.kafka import Topic
+from headgate.stream.sources.logs import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from headgate.stream.batch import Note
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import Note
 
 FORMAT = "kafka"
 PACKAGE = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -74,12 +74,12 @@ def as_events(table: DataFrame) -> DataFrame:
     )
 
 
-def as_records(found: DataFrame, key: str, batch: int) -> DataFrame:
+def as_records(matches: DataFrame, key: str, batch: int) -> DataFrame:
     """Make the connector's columns of matches: all of an event have one key, so they stay in order."""
     number = sf.concat(sf.lit(f"{key}:{batch}:"), sf.monotonically_increasing_id().cast("string"))
     headers = sf.array(_header(ID, number), _header("content-type", sf.lit("application/json")))
-    row = sf.to_json(sf.struct(*found.columns), {"ignoreNullFields": "false"})
-    return found.select(
+    row = sf.to_json(sf.struct(*matches.columns), {"ignoreNullFields": "false"})
+    return matches.select(
         sf.col("event_id").cast("string").alias("key"), row.alias("value"), headers.alias("headers")
     )
 
@@ -95,9 +95,9 @@ class KafkaSink(BrokerSink):
         super().__init__(session, Path(settings.state) / "kafka-out")
         self._options = sink_options(settings)
 
-    def records(self, found: DataFrame, key: str, batch: int) -> DataFrame:
+    def records(self, matches: DataFrame, key: str, batch: int) -> DataFrame:
         """Return the connector's columns, with ids."""
-        return as_records(found, key, batch)
+        return as_records(matches, key, batch)
 
     def send(self, folder: Path, batch: int, note: Note) -> None:  # noqa: ARG002
         """Send all of it."""

@@ -6,6 +6,7 @@ Offsets are made on the driver, spans of positions read by tasks. Spark's checkp
 from __future__ import annotations
 
 import uuid
+from contextlib import closing
 from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -17,7 +18,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from headgate.core.machine import cores
-from headgate.stream.sources.columns import DDL
+from headgate.stream.sources.logs import DDL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -38,8 +39,8 @@ def read_log(session: SparkSession, opening: Opening) -> DataFrame:
     """
     # Spark looks for sources of a name in the session that is active, which may be another one.
     name = f"headgate-{uuid.uuid4().hex}"
-    said = {"opening": staticmethod(opening), "called": name}
-    session.dataSource.register(type("Lines", (LogSource,), said))
+    attributes = {"opening": staticmethod(opening), "called": name}
+    session.dataSource.register(type("Lines", (LogSource,), attributes))
     return session.readStream.format(name).load()
 
 
@@ -48,6 +49,7 @@ class LogSource(DataSource):
 
     opening: ClassVar[Opening]
     called: ClassVar[str]
+    columns: ClassVar[str] = DDL
 
     @classmethod
     def name(cls) -> str:
@@ -55,12 +57,16 @@ class LogSource(DataSource):
         return cls.called
 
     def schema(self) -> str:
-        """Return the columns that every source of events has."""
-        return DDL
+        """Return the columns, by default those that every source of a stream has."""
+        return self.columns
 
-    def streamReader(self, schema: StructType) -> LogStream:  # noqa: ARG002, N802
+    def streamReader(self, schema: StructType) -> LogStream:  # noqa: N802
         """Return what reads events as they come."""
-        return LogStream(type(self).opening)
+        return LogStream(self.opens(schema))
+
+    def opens(self, schema: StructType) -> Opening:  # noqa: ARG002
+        """Return what opens the log, in any process; `schema` is what a query wants its columns to be."""
+        return type(self).opening
 
 
 class LogTable(DataSourceReader):
@@ -71,12 +77,9 @@ class LogTable(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Cut what there is into spans."""
-        log = self._opening()
-        try:
+        with closing(self._opening()) as log:
             begin = log.begin()
             return parts(log, begin, log.end(begin, None))
-        finally:
-            log.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one span."""
@@ -146,8 +149,5 @@ def parts(log: Log, start: End, end: End) -> list[InputPartition]:
 def read_part(opening: Opening, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """Read one span, in a task."""
     span: Span = partition.value
-    log = opening()
-    try:
+    with closing(opening()) as log:
         yield from log.read(span)
-    finally:
-        log.close()

@@ -22,7 +22,7 @@ from headgate.brokers.nats.settings import FAIL, Template
 from headgate.brokers.nats.stream import MESSAGE_ID, Outgoing, Stream
 from headgate.core.machine import cores, force, naming
 from headgate.errors import TableError
-from headgate.runtime.notes import damaged
+from headgate.runtime.state import damaged
 from headgate.spark.session.session import spark_errors
 from headgate.spark.stream.sinks import BrokerSink
 from headgate.stream.sources.nats import DEFAULT, Nats, check_patience, check_stream
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headgate.brokers.nats.settings import NatsSettings
+    from headgate.stream.batch import Note
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import Note
 
 BATCH = "Headgate-Batch"
 TYPE, JSON = "Content-Type", "application/json"
@@ -61,12 +61,12 @@ class NatsSink(BrokerSink):
         """Hang up."""
         self._stream.close()
 
-    def records(self, found: DataFrame, key: str, batch: int) -> DataFrame:  # noqa: ARG002
+    def records(self, matches: DataFrame, key: str, batch: int) -> DataFrame:  # noqa: ARG002
         """Return messages, with the columns that their subjects are made of."""
-        self._template.check(found.columns, self._settings.place)
+        self._template.check(matches.columns, self._settings.place)
         texts = [sf.col(name).cast("string").alias(name) for name in self._template.fields]
-        row = sf.to_json(sf.struct(*found.columns), {"ignoreNullFields": "false"}).alias(_VALUE)
-        return found.select(row, *texts)
+        row = sf.to_json(sf.struct(*matches.columns), {"ignoreNullFields": "false"}).alias(_VALUE)
+        return matches.select(row, *texts)
 
     def about(self, folder: Path, key: str) -> Note:
         """Note what is staged, and where the stream ends before it."""
@@ -74,15 +74,15 @@ class NatsSink(BrokerSink):
         rows = sum(pq.read_metadata(folder / name).num_rows for name in files)
         state = self._stream.state()
         sizes = [(folder / name).stat().st_size for name in files]
-        told = {"key": key, "files": files, "rows": rows, "bytes": sizes}
-        return told | {"end": state.end, "created": state.created}
+        staged = {"key": key, "files": files, "rows": rows, "bytes": sizes}
+        return staged | {"end": state.end, "created": state.created}
 
     def send(self, folder: Path, batch: int, note: Note) -> None:
         """Publish what is staged and not yet in the stream."""
         for name, size in zip(note["files"], note.get("bytes", ()), strict=False):
-            place = folder / name
-            if not place.exists() or place.stat().st_size != size:
-                raise damaged(place)
+            file = folder / name
+            if not file.exists() or file.stat().st_size != size:
+                raise damaged(file)
         begun = folder / "_begun"
         outbox = Outbox(self._settings, self._template.text, str(folder), batch, note, again=begun.exists())
         _mark(begun)
@@ -143,13 +143,13 @@ class Outbox:
         with pq.ParquetFile(self._folder / name) as table:
             for batch in table.iter_batches(_ROWS):
                 names = batch.schema.names
-                found = []
+                messages = []
                 for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                     fields = dict(zip(names, values, strict=True))
                     headers = {MESSAGE_ID: f"{self._prefix}{number}:{row}", BATCH: self._batch, TYPE: JSON}
-                    found.append(Outgoing(self._template.fill(fields), fields[_VALUE].encode(), headers))
+                    messages.append(Outgoing(self._template.fill(fields), fields[_VALUE].encode(), headers))
                     row += 1
-                yield found
+                yield messages
 
     def _held(self, stream: Stream) -> set[str]:
         """Read which messages of this batch the stream holds, unless nothing was published before."""
@@ -162,7 +162,7 @@ class Outbox:
         self._lost(state.end - end - stream.count(end))
         wanted = Range(end, state.end, self._template.pattern, bare=True)
         parts = stream.watched(wanted, state.created, lambda loss: self._lost(loss.most))
-        headers = (one.headers or {} for found in parts for one in found)
+        headers = (one.headers or {} for part in parts for one in part)
         return {one[MESSAGE_ID] for one in headers if one.get(MESSAGE_ID, "").startswith(self._prefix)}
 
     def _lost(self, gone: int) -> None:

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyspark
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as sf
 
 from headgate.spark.session.listeners import metering
 from headgate.spark.session.session import spark_errors
 from headgate.spark.session.settings import UNLISTED, own_session
 from headgate.spark.stream.batch import match_rows
+from headgate.spark.stream.kafka import read_kafka
+from headgate.spark.stream.logs import read_log
 from headgate.spark.stream.sinks import open_sink
-from headgate.spark.stream.sources import read
 from headgate.stream.request import check_request
 from headgate.stream.running import run
+from headgate.stream.settings import ARCHIVE, DELETE
+from headgate.stream.sources.logs import ARRIVED, CONTENT_TYPE, ORIGIN, VALUE
+from headgate.stream.sources.registry import source_of
+from headgate.tables.places import for_reading
 
 if TYPE_CHECKING:
     import threading
@@ -28,12 +35,49 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from headgate.stream.batch import Batches
-    from headgate.stream.opening import OpenStream
+    from headgate.stream.batch import Batches, Sink
     from headgate.stream.reporting import History, StreamReporter, StreamResult
-    from headgate.stream.running import Ending
+    from headgate.stream.running import Ending, OpenStream
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import Sink
+
+
+_SCHEMA = "path string, modificationTime timestamp, length long, content binary"
+
+
+def read_files(session: SparkSession, settings: StreamSettings) -> DataFrame:
+    """List files as they come. Their content is not read here: `value` is null, and workers open `origin`."""
+    options: dict[str, str] = {
+        "recursiveFileLookup": "true",
+        # By default files that look old beside others are passed over without a word.
+        "maxFileAge": "36500d",
+        "ignoreMissingFiles": "true",
+    }
+    if settings.max_files is not None:
+        options["maxFilesPerTrigger"] = str(settings.max_files)
+    elif settings.max_bytes is not None:
+        options["maxBytesPerTrigger"] = str(settings.max_bytes)
+    if settings.finished == DELETE:
+        options["cleanSource"] = "delete"
+    elif settings.finished.startswith(ARCHIVE):
+        archive = Path(settings.finished.removeprefix(ARCHIVE)).absolute()
+        options |= {"cleanSource": "archive", "sourceArchiveDir": str(archive)}
+    reader = session.readStream.format("binaryFile").schema(_SCHEMA).options(**options)
+    return reader.load(for_reading(settings.events)).select(
+        sf.lit(None).cast("binary").alias(VALUE),
+        sf.lit(None).cast("string").alias(CONTENT_TYPE),
+        sf.regexp_replace("path", "^file:(//)?", "").alias(ORIGIN),
+        sf.col("modificationTime").alias(ARRIVED),
+    )
+
+
+def read(session: SparkSession, settings: StreamSettings) -> DataFrame:
+    """Open the source that the settings name."""
+    source = source_of(settings.events)
+    if source is None:
+        return read_files(session, settings)
+    log = source.log(settings)
+    return read_kafka(session, settings) if log is None else read_log(session, log)
+
 
 _PACKAGE = "org.apache.spark.sql.execution.streaming" + (
     "" if pyspark.__version__.startswith("4.0") else ".checkpointing"
@@ -83,12 +127,12 @@ def run_stream(
 
 def _started(session: SparkSession, settings: StreamSettings, stream: OpenStream) -> StreamingQuery:
     rows = read(session, settings)
-    place = f"file://{stream.state.spark}"
+    checkpoint = f"file://{stream.state.spark}"
 
     def batch(given: DataFrame, number: int) -> None:
         stream.batches(partial(match_rows, rows=given), number)
 
-    writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", place)
+    writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
     if settings.once:
         writer = writer.trigger(availableNow=True)
     else:

@@ -10,12 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
-from pyspark.sql.datasource import DataSource
 
 from headgate.client.asking import ADDRESS, KEY
 from headgate.client.log import LogSettings
 from headgate.errors import TableError
-from headgate.spark.stream.logs import LogStream, LogTable
+from headgate.spark.stream.logs import LogSource, LogTable
 from headgate.stream.sources.service_log import TABLE, ServiceLog, as_table
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ def register_source(session: SparkSession, *, key: str | None = None, name: str 
         hg.register_source(spark)
         events = spark.read.format("headgate").option("address", "http://127.0.0.1:8080").load()
     """
-    said = {"key": key or os.environ.get(KEY), "address": os.environ.get(ADDRESS), "called": name}
+    attributes = {"key": key or os.environ.get(KEY), "address": os.environ.get(ADDRESS), "called": name}
     try:
-        session.dataSource.register(type("Events", (ServiceSource,), said))
+        session.dataSource.register(type("Events", (ServiceSource,), attributes))
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
@@ -47,43 +46,32 @@ def register_source(session: SparkSession, *, key: str | None = None, name: str 
         ) from None
 
 
-class ServiceSource(DataSource):
+class ServiceSource(LogSource):
     """What Spark knows the events of a service by; a row is an event with what is known of it."""
 
     key: str | None = None
     address: str | None = None
     called = NAME
-
-    @classmethod
-    def name(cls) -> str:
-        """Return the name for `format`."""
-        return cls.called
-
-    def schema(self) -> str:
-        """Return the columns."""
-        return TABLE
+    columns = TABLE
 
     def reader(self, schema: StructType) -> LogTable:
         """Return what reads all that is kept now."""
-        return LogTable(self._opening(schema))
+        return LogTable(self.opens(schema))
 
-    def streamReader(self, schema: StructType) -> LogStream:  # noqa: N802
-        """Return what reads events as they come."""
-        return LogStream(self._opening(schema))
-
-    def _opening(self, schema: StructType) -> Opening:
+    def opens(self, schema: StructType) -> Opening:
+        """Return what opens the log of a service; refuses a schema, and a key among the options."""
         # There is no Spark here that could read the text.
         if ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in schema) != TABLE:
             raise TableError(
                 f"the source {self.called!r} has columns of its own: give no schema, and read attributes by "
                 "from_json(data, schema)"
             )
-        said = {name.lower(): str(value) for name, value in self.options.items()}
-        if "key" in said:
+        options = {name.lower(): str(value) for name, value in self.options.items()}
+        if "key" in options:
             raise TableError(
                 "the key of a service is no option, because options stand in plans: give it to "
                 "register_source, or put it into HEADGATE_KEY before"
             )
-        address = said.pop("address", self.address)
-        settings = LogSettings.of(address or "http://127.0.0.1:8080", said, key=self.key)
+        address = options.pop("address", self.address)
+        settings = LogSettings.of(address or "http://127.0.0.1:8080", options, key=self.key)
         return partial(ServiceLog, settings, as_table)

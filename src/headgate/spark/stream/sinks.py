@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from headgate.stream.batch import Note, Sink
     from headgate.stream.settings import StreamSettings
-    from headgate.stream.sinks import Note, Sink
 
 
 def open_sink(session: SparkSession, settings: StreamSettings) -> Sink | None:
@@ -39,14 +39,14 @@ def open_sink(session: SparkSession, settings: StreamSettings) -> Sink | None:
 
 
 class BrokerSink(ABC):
-    """A sink after the protocol of `stream/sinks.py`, with a folder for what is staged."""
+    """A sink after the protocol of `stream/batch.py`, with a folder for what is staged."""
 
     def __init__(self, session: SparkSession, folder: Path) -> None:
         self._session = session
         self._folder = folder.absolute()
 
     @abstractmethod
-    def records(self, found: DataFrame, key: str, batch: int) -> DataFrame:
+    def records(self, matches: DataFrame, key: str, batch: int) -> DataFrame:
         """Return what is sent of matches."""
 
     @abstractmethod
@@ -62,8 +62,8 @@ class BrokerSink(ABC):
 
     def prepare(self, batch: int) -> None:  # noqa: ARG002
         """Drop what was staged and never promised."""
-        for place in self._folder.glob("[0-9]*"):
-            shutil.rmtree(place, ignore_errors=True)
+        for staged in self._folder.glob("[0-9]*"):
+            shutil.rmtree(staged, ignore_errors=True)
 
     def write(self, files: Sequence[Path], schema: pa.Schema, batch: int) -> Note:
         """Stage the matches in files of tasks."""
@@ -72,13 +72,13 @@ class BrokerSink(ABC):
             return self.stage(session.read.parquet(*(f"file://{file}" for file in files)), batch)
         return self.stage(session.createDataFrame([], from_arrow_schema(schema)), batch)
 
-    def stage(self, found: DataFrame, batch: int) -> Note:
+    def stage(self, matches: DataFrame, batch: int) -> Note:
         """Stage matches."""
         # A place that no other attempt has: a job of a driver that was killed may go on for a while.
         key = uuid.uuid4().hex
         folder = self._folder / f"{batch}-{key}"
         with spark_errors():
-            self.records(found, key, batch).write.mode("overwrite").parquet(str(folder))
+            self.records(matches, key, batch).write.mode("overwrite").parquet(str(folder))
         force_all(folder)
         force(self._folder)
         return {"folder": folder.name, **self.about(folder, key)}

@@ -5,21 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    MapType,
-    NullType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql import types
 
 from headgate.tables import comparing
 
@@ -27,19 +13,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
+    from headgate.core.values import Path
     from headgate.runtime.targets import Target
 
 _PLAIN = (
-    BooleanType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    NullType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
+    types.BooleanType,
+    types.DateType,
+    types.DecimalType,
+    types.DoubleType,
+    types.FloatType,
+    types.IntegralType,
+    types.NullType,
+    types.StringType,
+    types.TimestampNTZType,
+    types.TimestampType,
 )
 
 
@@ -48,12 +35,17 @@ def check_types(table: DataFrame, path: str, target: Target) -> tuple[str, ...]:
     return comparing.check_types(_fields(table.schema), path, target)
 
 
+def attribute_paths(schema: types.StructType, mark: str = "") -> list[Path]:
+    """List the attributes of a table by path, nested ones included; `mark` says what names mean."""
+    return list(comparing.attribute_paths(_fields(schema), mark))
+
+
 def is_comparable(kind: DataType) -> bool:
     """Tell whether filters can see values of a type."""
     return comparing.is_comparable(_arrow(kind))
 
 
-def _fields(struct: StructType) -> list[pa.Field[pa.DataType]]:
+def _fields(struct: types.StructType) -> list[pa.Field[pa.DataType]]:
     """Return columns with types that are compared as their own are, and what those are called."""
     return [
         pa.field(each.name, _arrow(each.dataType), metadata={comparing.CALLED: each.dataType.simpleString()})
@@ -62,10 +54,10 @@ def _fields(struct: StructType) -> list[pa.Field[pa.DataType]]:
 
 
 def _arrow(kind: DataType) -> pa.DataType:
-    if isinstance(kind, StructType):
+    if isinstance(kind, types.StructType):
         return pa.struct(_fields(kind))
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, types.ArrayType):
         return pa.list_(_arrow(kind.elementType))
-    if isinstance(kind, MapType):
+    if isinstance(kind, types.MapType):
         return pa.map_(pa.string(), _arrow(kind.valueType))
     return pa.null() if isinstance(kind, _PLAIN) else pa.binary()

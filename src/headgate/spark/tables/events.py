@@ -13,18 +13,17 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
-from pyspark.sql.types import IntegralType, StringType
 
 from headgate.core.event import DATA, ID, SOURCE
-from headgate.core.id_types import WHOLE
+from headgate.core.ids import WHOLE
 from headgate.core.values import fold
-from headgate.errors import TableError
 from headgate.jobs.events import EventTable
 from headgate.runtime.rows import NOT_UTF8, REPLACEMENT
 from headgate.spark.tables.rows import SparkRows
 from headgate.spark.tables.tables import (
     check_columns,
     column,
+    id_type,
     read_columns,
     read_lines,
     read_text,
@@ -34,16 +33,11 @@ from headgate.spark.tables.tables import (
 from headgate.tables.document_rows import CONTENT, LENGTH, PATH
 from headgate.tables.event_rows import (
     COLUMNS,
-    LINES,
     MISFIT,
     NO_ID,
-    NUMBERS,
     REASON,
     ROW,
-    SURVEY_DDL,
-    TEXTS,
     list_refused,
-    survey_lines,
 )
 from headgate.tables.lines import BROKEN, VALUE
 from headgate.tables.places import Format, as_spark, is_remote, table_files
@@ -52,33 +46,18 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
     from headgate.contents.kind import Kind
+    from headgate.jobs.events import JudgeTask
     from headgate.runtime.targets import Sources
 
 
 _REASON = "_headgate_reason"
 
 
-def judge(
-    session: SparkSession,
-    path: str,
-    form: Format,
-    sources: Sources | None = None,
-    *,
-    texts: Collection[str] | None = (),
-    mark: str = "",
-    placed: bool = True,
-) -> EventTable[SparkRows]:
-    """Tell the events of a table from rows that are none. No shuffle.
-
-    With `sources`, those that do not come from a node of the graph are refused, too. `texts` names columns of
-    Parquet whose bytes may be no UTF-8, and are looked at; None is all. Other formats are looked at anyway.
-    Unless `placed`, workers are left to find where events in columns come from.
-    """
-    if form is Format.JSONL:
-        return _judge_lines(session, path, sources, mark)
+def judge(session: SparkSession, asked: JudgeTask) -> EventTable[SparkRows]:
+    """Tell the events of a table with columns from rows that are none. No shuffle."""
+    path, form, sources, texts, placed = asked
     if sources is None:
         return _judge_columns(read_columns(session, path, form), path, form, texts)
     # As text, so that CSV's 007 is not taken for 7; workers give it the type of the ids of nodes.
@@ -93,22 +72,6 @@ def read_json_lines(session: SparkSession, path: str) -> DataFrame:
     return read_text(session, path).select(sf.col(VALUE).cast("binary"))
 
 
-def _judge_lines(
-    session: SparkSession, path: str, sources: Sources | None, mark: str
-) -> EventTable[SparkRows]:
-    lines = read_json_lines(session, path)
-    # Cached, because it is asked three times and is small: one row a batch and the refused lines.
-    work = partial(survey_lines, judge=None if sources is None else sources.of_events, mark=mark)
-    survey = lines.mapInArrow(work, SURVEY_DDL).persist()
-    sums = [sf.sum(NUMBERS).alias(NUMBERS), sf.sum(TEXTS).alias(TEXTS), sf.count(REASON).alias(REASON)]
-    totals = survey.agg(*sums).collect()[0]
-    numbers, texts = totals[NUMBERS] or 0, totals[TEXTS] or 0
-    refused = survey.where(sf.col(REASON).isNotNull()).select(ROW, REASON)
-    judged = SparkRows(lines), SparkRows(refused)
-    id_type = "string" if texts else "long"
-    return EventTable(LINES, *judged, numbers + texts, totals[REASON], id_type, forget=survey.unpersist)
-
-
 def _judge_columns(
     table: DataFrame, path: str, form: Format, texts: Collection[str] | None
 ) -> EventTable[SparkRows]:
@@ -118,10 +81,7 @@ def _judge_columns(
     check_columns(table, path, ID)
     names = [name for name in table.columns if name != BROKEN]
     name = next(name for name in names if fold(name) == ID)
-    kind = table.schema[name].dataType
-    if not isinstance(kind, IntegralType | StringType):
-        raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
-    identity = column(name)
+    kind, identity = id_type(table, name, path), column(name)
     broken = sf.col(BROKEN) if BROKEN in table.columns else sf.lit(None).cast("string")
     strange = broken.contains(REPLACEMENT)
     whole = None
@@ -135,8 +95,8 @@ def _judge_columns(
     )
     count = _footers(table, path) if form is Format.PARQUET and whole is None else None
     if count is not None:
-        typed = SparkRows(table.withColumn(name, identity.cast(_type(kind))))
-        return EventTable(COLUMNS, typed, _none_refused(table.sparkSession), count, 0, _type(kind))
+        typed = SparkRows(table.withColumn(name, identity.cast(kind)))
+        return EventTable(COLUMNS, typed, _none_refused(table.sparkSession), count, 0, kind)
     table = table.withColumn(_REASON, reason)
     good = sf.col(_REASON).isNull()
     totals = table.agg(
@@ -145,22 +105,19 @@ def _judge_columns(
         sf.bool_and(sf.when(good, identity.cast("string").rlike(rf"^({WHOLE})\z"))).alias("whole"),
     ).collect()[0]
     # CSV has text only, so it is read.
-    id_type = "long" if form is Format.CSV and totals["whole"] is True else _type(kind)
+    kind = "long" if form is Format.CSV and totals["whole"] is True else kind
     row = sf.coalesce(broken, sf.to_json(sf.struct(*map(column, names))))
     refused = table.where(~good).select(row.alias(ROW), sf.col(_REASON).alias(REASON))
-    events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(id_type))
+    events = table.where(good).drop(_REASON, BROKEN).withColumn(name, identity.cast(kind))
     judged = SparkRows(events), SparkRows(refused)
-    return EventTable(COLUMNS, *judged, totals["good"], totals["bad"], id_type)
+    return EventTable(COLUMNS, *judged, totals["good"], totals["bad"], kind)
 
 
 def _judge_sources(judged: EventTable[SparkRows], path: str, sources: Sources) -> EventTable[SparkRows]:
     """Refuse events from nowhere. They are counted first: most often there are none."""
     table = judged.rows.frame
     name = next(name for name in table.columns if fold(name) == SOURCE)
-    kind = table.schema[name].dataType
-    if not isinstance(kind, IntegralType | StringType):
-        raise TableError(f"{path}: column {name} is {kind.simpleString()}: cast it to string or bigint")
-    source = column(name).cast(_type(kind)).alias(SOURCE)
+    source = column(name).cast(id_type(table, name, path)).alias(SOURCE)
     rows = table.select(sf.to_json(sf.struct(*map(column, table.columns))).alias(ROW), source)
     refused = rows.mapInArrow(partial(list_refused, sources=sources), f"{ROW} string, {REASON} string")
     count = refused.count()
@@ -172,10 +129,6 @@ def _judge_sources(judged: EventTable[SparkRows], path: str, sources: Sources) -
         count=judged.count - count,
         rejected=judged.rejected + count,
     )
-
-
-def _type(kind: DataType) -> str:
-    return "long" if isinstance(kind, IntegralType) else "string"
 
 
 def _none_refused(session: SparkSession) -> SparkRows:
@@ -231,14 +184,14 @@ def read_files(session: SparkSession, path: str, kind: Kind) -> DataFrame:
     large = files.where(sf.col(LENGTH) > most).select(
         PATH, LENGTH, sf.lit(None).cast("binary").alias(CONTENT)
     )
-    found = small.union(large)
+    files_read = small.union(large)
     if is_remote(path):
-        return _with_empty(found, _left_out(files))
+        return _with_empty(files_read, _left_out(files))
     sizes = {file: file.stat().st_size for file in table_files(path)}
-    found = _with_empty(found, [as_spark(file) for file, size in sizes.items() if not size])
+    files_read = _with_empty(files_read, [as_spark(file) for file, size in sizes.items() if not size])
     # Small files would be many tasks, each with a parser process of its own.
     tasks = sum(sizes.values()) // TASK_BYTES
-    return found.coalesce(max(session.sparkContext.defaultParallelism, tasks))
+    return files_read.coalesce(max(session.sparkContext.defaultParallelism, tasks))
 
 
 def _left_out(files: DataFrame) -> list[str]:
@@ -247,10 +200,10 @@ def _left_out(files: DataFrame) -> list[str]:
     return sorted(listed.difference(row[PATH] for row in files.select(PATH).collect()))
 
 
-def _with_empty(found: DataFrame, paths: list[str]) -> DataFrame:
+def _with_empty(files: DataFrame, paths: list[str]) -> DataFrame:
     """Add files without a byte, so that they are refused and not lost."""
     if not paths:
-        return found
+        return files
     rows = [(path, 0, None) for path in paths]
-    empty = found.sparkSession.createDataFrame(rows, f"{PATH} string, {LENGTH} long, {CONTENT} binary")
-    return found.union(empty)
+    empty = files.sparkSession.createDataFrame(rows, f"{PATH} string, {LENGTH} long, {CONTENT} binary")
+    return files.union(empty)

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 
 from headgate.errors import TableError
 from headgate.spark.session.session import discard
-from headgate.spark.tables.groups import mapped
+from headgate.spark.tables.rows import mapped
 from headgate.tables.event_rows import REASON, ROW
 from headgate.tables.writing import replacing
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from headgate.spark.tables.groups import Work
+    from headgate.jobs.runner import Work
 
 CODECS: dict[str, Any] = {
     "snappy": "snappy",
@@ -88,14 +88,14 @@ def write_part(batches: Iterable[pa.RecordBatch], work: Work, task: PartsTask) -
     name = f"part-{context.partitionId():05}-{context.taskAttemptId()}"
     files: dict[str, tuple[str, pq.ParquetWriter]] = {}
     counts: dict[str, int] = {}
-    for found in work(batches):
-        if not found.num_rows:
+    for answers in work(batches):
+        if not answers.num_rows:
             continue
         called = dict(task.called)
-        kind = "long" if pa.types.is_integer(found.column(next(iter(called))).type) else "string"
-        if REASON in found.schema.names and found.column(REASON).null_count < found.num_rows:
+        kind = "long" if pa.types.is_integer(answers.column(next(iter(called))).type) else "string"
+        if REASON in answers.schema.names and answers.column(REASON).null_count < answers.num_rows:
             kind, called = REASON, {ROW: ROW, REASON: REASON}
-        rows = found.select(list(called)).rename_columns(list(called.values()))
+        rows = answers.select(list(called)).rename_columns(list(called.values()))
         with writing_errors():
             if kind not in files:
                 own = f"{name}{f'-{kind}' if files else ''}.{task.codec}.parquet"
@@ -108,16 +108,16 @@ def write_part(batches: Iterable[pa.RecordBatch], work: Work, task: PartsTask) -
         yield pa.RecordBatch.from_pydict({FILE: [own], KIND: [kind], COUNT: [counts[kind]]})
 
 
-def open_part(place: Path, schema: pa.Schema, codec: str) -> pq.ParquetWriter:
+def open_part(file: Path, schema: pa.Schema, codec: str) -> pq.ParquetWriter:
     """Open a file."""
-    return pq.ParquetWriter(place, schema, compression=CODECS[codec])
+    return pq.ParquetWriter(file, schema, compression=CODECS[codec])
 
 
 def retype(file: Path, schema: pa.Schema, codec: str) -> None:
     """Write a file with the types that all of the table has: other tasks had text for ids."""
     beside = file.with_suffix(".new")
-    with open_part(beside, schema, codec) as writer, pq.ParquetFile(file) as given:
-        for batch in given.iter_batches():
+    with open_part(beside, schema, codec) as writer, pq.ParquetFile(file) as file_read:
+        for batch in file_read.iter_batches():
             writer.write_batch(batch.cast(schema))
     beside.replace(file)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,22 +15,69 @@ from pyspark.sql import Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 
+from headgate.contents.protocol import RANK, SUBSCRIPTION_ID
 from headgate.core.event import ID, TIME
 from headgate.core.values import fold
 from headgate.records.expressions.parse import spark_text
-from headgate.spark.tables.tables import attribute_paths, write_table
+from headgate.spark.tables.comparing import attribute_paths
 from headgate.spark.tables.tables import column as named
-from headgate.tables.event_rows import keep_events
+from headgate.spark.tables.tables import write_table
+from headgate.tables.event_rows import KEY
+from headgate.tables.frames.reading import keep_lines
 from headgate.tables.lines import VALUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from headgate.core.values import Path
     from headgate.jobs.runner import Work
     from headgate.records.language.model import Expression
+
+
+def mapped(rows: DataFrame, works: Sequence[Work], schema: StructType | str) -> DataFrame:
+    """Have workers go through all rows once for each of some works. No shuffle."""
+    done = [rows.mapInArrow(partial(run_part, work=work), schema) for work in works]
+    return reduce(lambda one, more: one.union(more), done)
+
+
+def run_part(
+    batches: Iterator[pa.RecordBatch], work: Work, *, numbered: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Go through a part, in a worker."""
+    _freeze(len(sys.modules))
+    if not numbered:
+        return work(batches)
+    context = TaskContext.get()
+    return work(batches, part=0 if context is None else context.partitionId())
+
+
+@lru_cache(maxsize=1)
+def _freeze(modules: int) -> None:
+    """Leave what is loaded out of the collection of garbage that pyspark makes after every task.
+
+    With all of our modules that took 0.1 s. It was made just before: what is there now is no garbage.
+    """
+    del modules
+    gc.freeze()
+
+
+def with_key(rows: DataFrame) -> DataFrame:
+    """Number events: the same numbers whenever the table is read, because its parts are. No shuffle."""
+    return rows.withColumn(KEY, sf.monotonically_increasing_id())
+
+
+def best_of(matches: DataFrame, k: int, value: str) -> DataFrame:
+    """Take the best k of each event from what groups found. Shuffles at most k rows of an event and group.
+
+    `value` is the column that they are ranked by; equal ones go by id. Spark compares text by its bytes,
+    which is the order of code points.
+    """
+    best = Window.partitionBy(KEY).orderBy(sf.col(value).desc(), sf.col(SUBSCRIPTION_ID))
+    ranked = matches.withColumn(RANK, sf.row_number().over(best)).where(sf.col(RANK) <= k)
+    return ranked.drop(KEY)
 
 
 @dataclass(frozen=True)
@@ -39,7 +88,7 @@ class SparkRows:
 
     def map(self, work: Work, schema: pa.Schema, *, numbered: bool = False) -> SparkRows:
         """Have workers go through each partition. No shuffle."""
-        done = partial(_numbered, work) if numbered else work
+        done = partial(run_part, work=work, numbered=numbered)
         return SparkRows(self.frame.mapInArrow(done, from_arrow_schema(schema)))
 
     def filtered(self, work: Work) -> SparkRows:
@@ -52,7 +101,7 @@ class SparkRows:
     def parsed(self, title: str) -> SparkRows:
         """Let Spark parse the lines that are events; it infers one type for each attribute."""
         del title
-        kept = self.frame.mapInArrow(keep_events, f"{VALUE} binary").select(sf.col(VALUE).cast("string"))
+        kept = self.frame.mapInArrow(keep_lines, f"{VALUE} binary").select(sf.col(VALUE).cast("string"))
         table = self.frame.sparkSession.read.json(kept)
         # Without any event there is nothing to infer from.
         return SparkRows(table if table.columns else table.select(sf.lit("").alias(ID)))
@@ -70,7 +119,7 @@ class SparkRows:
 
     def attributes(self, mark: str = "") -> list[Path]:
         """List the columns by path, nested ones included."""
-        return list(attribute_paths(self.frame.schema, mark))
+        return attribute_paths(self.frame.schema, mark)
 
     def select(self, *columns: str) -> SparkRows:
         """Return some columns. No shuffle."""
@@ -164,14 +213,9 @@ _WHOLE = "whole"
 
 def _unpacking(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     columns: Iterator[Any] = (batch.column(0) for batch in batches)
-    given = map(pa.RecordBatch.from_struct_array, columns)
-    for found in work(given):
-        yield pa.RecordBatch.from_arrays([found.to_struct_array()], names=[_WHOLE])
-
-
-def _numbered(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    context = TaskContext.get()
-    return work(batches, part=0 if context is None else context.partitionId())
+    structs = map(pa.RecordBatch.from_struct_array, columns)
+    for rows in work(structs):
+        yield pa.RecordBatch.from_arrays([rows.to_struct_array()], names=[_WHOLE])
 
 
 NUMBERS_TRIED = 64

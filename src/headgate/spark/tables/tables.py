@@ -7,55 +7,71 @@ has its own.
 
 from __future__ import annotations
 
-import os
 import shutil
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
+    DataType,
     DecimalType,
+    IntegralType,
+    MapType,
     StringType,
     StructField,
     StructType,
 )
 
 from headgate.core.event import DATA, ID
-from headgate.core.values import below, fold
+from headgate.core.values import fold
 from headgate.errors import TableError
 from headgate.runtime.rows import REPLACEMENT
 from headgate.spark.session.session import discard, spark_errors
-from headgate.spark.tables.utf8 import are_utf8
+from headgate.tables import lines, places
 from headgate.tables.lines import BLOCK, BROKEN, FILE, POSITION, VALUE
 from headgate.tables.packed import writing
-from headgate.tables.places import (
-    Format,
-    base_of,
-    check_header,
-    check_input,
-    check_output,
-    for_reading,
-    is_pattern,
-    is_remote,
-    local,
-    no_column,
-    roots_of,
-    table_files,
-)
 from headgate.tables.writing import beside, quoted, replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.types import DataType
 
-    from headgate.core.values import Path as Attribute
+
+def are_utf8(values: Iterable[tuple[Column, DataType]]) -> Column | None:
+    """Tell whether all texts in values of some types are UTF-8; None if there can be none. NULL is."""
+    flags = [_is_utf8(value, kind) for value, kind in values if _has_texts(kind)]
+    return reduce(and_, flags) if flags else None
+
+
+def _has_texts(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_texts(field.dataType) for field in kind)
+    if isinstance(kind, MapType):
+        return _has_texts(kind.keyType) or _has_texts(kind.valueType)
+    return _has_texts(kind.elementType) if isinstance(kind, ArrayType) else isinstance(kind, StringType)
+
+
+def _is_utf8(value: Column, kind: DataType) -> Column:
+    if isinstance(kind, StructType):
+        inner = are_utf8((value.getField(field.name), field.dataType) for field in kind)
+    elif isinstance(kind, MapType):
+        entries = ((sf.map_keys(value), kind.keyType), (sf.map_values(value), kind.valueType))
+        inner = are_utf8((values, ArrayType(inside)) for values, inside in entries)
+    elif isinstance(kind, ArrayType):
+        inner = sf.forall(value, lambda each: _is_utf8(each, kind.elementType))
+    else:
+        inner = sf.is_valid_utf8(value)
+    assert inner is not None, "it has texts"
+    return sf.coalesce(inner, sf.lit(True))
+
 
 # A line of CSV that ends inside quotes: whole fields, then one that is opened and not closed.
 _ENDS_OPEN = r'^(?:(?:"[^"]*+(?:""[^"]*+)*+"[^,]*+|(?!")[^,]*+),)*+"[^"]*+(?:""[^"]*+)*+\z'
@@ -66,21 +82,17 @@ def column(name: str) -> Column:
     return sf.col("`" + name.replace("`", "``") + "`")
 
 
-def attribute_paths(struct: StructType, mark: str = "", prefix: Attribute = ()) -> Iterator[Attribute]:
-    """List the attributes of a table by path, nested ones included; `mark` says what names mean."""
-    for field in struct:
-        path = below(prefix, field.name, mark)
-        yield path
-        if isinstance(field.dataType, StructType):
-            yield from attribute_paths(field.dataType, mark, path)
+def id_type(table: DataFrame, name: str, title: str) -> str:
+    """Return of which type the ids in a column are, `long` or `string`; refuses types that no id has."""
+    kind = next(field.dataType for field in table.schema if field.name == name)
+    if not isinstance(kind, IntegralType | StringType):
+        raise TableError(f"{title}: column {name} is {kind.simpleString()}: cast it to string or bigint")
+    return "long" if isinstance(kind, IntegralType) else "string"
 
 
 def check_columns(table: DataFrame, path: str, *wanted: str) -> None:
     """Refuse a table that lacks a column altogether; a table without any columns is an empty file."""
-    names = [name for name in table.columns if name != BROKEN]
-    for name in wanted:
-        if names and name not in map(fold, names):
-            raise TableError(no_column(path, name, names))
+    lines.check_columns([name for name in table.columns if name != BROKEN], path, *wanted)
 
 
 def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
@@ -89,11 +101,11 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     Columns: those of `ORDER`, `value` (bytes; NULL for a broken CSV line) and `BROKEN`. CSV and Parquet must
     have the columns `wanted`; JSON lines are judged one by one.
     """
-    form = check_input(path)
+    form = places.check_input(path)
     none = sf.lit(None).cast("string")
     if is_empty(path):
         return lines_of(_nothing(session), sf.lit(""), sf.lit(0).cast("long"), none)
-    if form is Format.JSONL:
+    if form is places.Format.JSONL:
         table, line = read_text(session, path), sf.col(VALUE)
     else:
         table, line = read_columns(session, path, form, typed=False), None
@@ -101,7 +113,7 @@ def read_lines(session: SparkSession, path: str, *wanted: str) -> DataFrame:
     # One file needs no name in every row.
     file = sf.col("_metadata.file_path") if len(table.inputFiles()) > 1 else sf.lit("")
     broken = sf.col(BROKEN) if line is None and BROKEN in table.columns else none
-    if form is Format.PARQUET and (whole := texts_are_utf8(table.schema)) is not None:
+    if form is places.Format.PARQUET and (whole := texts_are_utf8(table.schema)) is not None:
         broken = sf.when(~whole, _as_json(table))
     return lines_of(table, file, sf.col("_metadata.file_block_start"), broken, line)
 
@@ -127,7 +139,7 @@ def lines_of(
 
 def is_empty(path: str) -> bool:
     """Tell a folder on this machine without files: Spark refuses to say what columns it has."""
-    return not is_remote(path) and not table_files(path)
+    return not places.is_remote(path) and not places.table_files(path)
 
 
 def _nothing(session: SparkSession) -> DataFrame:
@@ -152,14 +164,14 @@ def texts_are_utf8(fields: Iterable[StructField]) -> Column | None:
 
 def source_of(path: str) -> list[str]:
     """List what Spark is to read for a table: its path, or what fits a pattern."""
-    return [path] if is_remote(path) else [for_reading(each) for each in roots_of(path)]
+    return [path] if places.is_remote(path) else [places.for_reading(each) for each in places.roots_of(path)]
 
 
 def reader(session: SparkSession, path: str) -> DataFrameReader:
     """Return a reader for a table; below the folder before a pattern's signs, folders name columns."""
-    if not is_pattern(path):
+    if not places.is_pattern(path):
         return session.read
-    return session.read.option("basePath", f"file://{base_of(path).absolute()}")
+    return session.read.option("basePath", f"file://{places.base_of(path).absolute()}")
 
 
 def read_text(session: SparkSession, path: str) -> DataFrame:
@@ -179,27 +191,27 @@ def read_text(session: SparkSession, path: str) -> DataFrame:
 
 def _readable(field: StructField) -> Column:
     """Return a column for JSON, which would write bytes as base64."""
-    found = column(field.name)
+    value = column(field.name)
     binary = isinstance(field.dataType, BinaryType)
-    return found.cast("string").alias(field.name) if binary else found
+    return value.cast("string").alias(field.name) if binary else value
 
 
 def read_columns(
-    session: SparkSession, path: str, form: Format, *, typed: bool = True, texts: Iterable[str] = (ID,)
+    session: SparkSession, path: str, form: places.Format, *, typed: bool = True, texts: Iterable[str] = (ID,)
 ) -> DataFrame:
     """Read a CSV or Parquet table with its columns; the columns `texts` of CSV are text whatever is there."""
     if is_empty(path):
         return _nothing(session)
-    if form is Format.CSV:
+    if form is places.Format.CSV:
         return read_csv(session, path, typed=typed, texts=texts)
     return read_parquet(session, path)
 
 
-def column_names(session: SparkSession, path: str, form: Format) -> list[str]:
+def column_names(session: SparkSession, path: str, form: places.Format) -> list[str]:
     """List the columns of a CSV or Parquet table, from its header or footer alone."""
     if is_empty(path):
         return []
-    if form is Format.CSV:
+    if form is places.Format.CSV:
         return reader(session, path).csv(source_of(path), header=True, quote='"', escape='"').columns
     return read_parquet(session, path).columns
 
@@ -216,14 +228,14 @@ def read_parquet(session: SparkSession, path: str) -> DataFrame:
             return merging.parquet(*source_of(path))
     except TableError as error:
         hint = ": write timestamps in microseconds" if "NANOS" in str(error) else ""
-        told = _drift(path) if "CANNOT_MERGE_SCHEMAS" in str(error) else None
-        raise TableError(told or f"{path} cannot be read. {error}{hint}") from None
+        drift = _drift(path) if "CANNOT_MERGE_SCHEMAS" in str(error) else None
+        raise TableError(drift or f"{path} cannot be read. {error}{hint}") from None
 
 
 def _drift(path: str) -> str | None:
     """Say which column of a folder of Parquet files has several types; None if that cannot be told."""
     seen: dict[str, tuple[str, pa.DataType]] = {}
-    for file in [] if is_remote(path) else table_files(path):
+    for file in [] if places.is_remote(path) else places.table_files(path):
         for field in pq.read_schema(file):
             first, kind = seen.setdefault(fold(field.name), (file.name, field.type))
             if kind != field.type:
@@ -236,7 +248,7 @@ def _drift(path: str) -> str | None:
 
 def _has_files(path: str) -> bool:
     """Tell whether a table may be several files; to look into each of them takes time."""
-    return is_remote(path) or len(table_files(path)) > 1
+    return places.is_remote(path) or len(places.table_files(path)) > 1
 
 
 def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[str] = (ID,)) -> DataFrame:
@@ -245,7 +257,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
     With `typed`, Spark infers the types (one more pass) of all columns but `texts`; without, all are text.
     """
     source = source_of(path)
-    check_header(path)
+    places.check_header(path)
     spans, strange = _looked_at(session, source, typed=typed)
     options = {
         # With pruning, whether a line counts as broken would depend on the columns that a query asks for.
@@ -256,7 +268,7 @@ def read_csv(session: SparkSession, path: str, *, typed: bool, texts: Iterable[s
         # Only a file without values that span lines can be read in parts.
         "multiLine": str(not typed or spans).lower(),
         # In one file Spark's names for nameless columns are not a mismatch.
-        "enforceSchema": str(is_remote(path) or local(path).is_file()).lower(),
+        "enforceSchema": str(places.is_remote(path) or places.local(path).is_file()).lower(),
     }
     plain = reader(session, path).options(**options).csv(source, inferSchema=typed and not strange)
     if not plain.columns:
@@ -287,8 +299,8 @@ def _looked_at(session: SparkSession, source: list[str], *, typed: bool) -> tupl
     quotes = sf.length(line) - sf.length(sf.replace(line, sf.lit('"'), sf.lit("")))
     opened = (quotes % 2 == 1) & line.rlike(_ENDS_OPEN) if typed else sf.lit(False)
     strange = ~sf.is_valid_utf8(line)
-    found = session.read.text(source).agg(sf.bool_or(opened), sf.bool_or(strange)).collect()[0]
-    return bool(found[0]), bool(found[1])
+    flags = session.read.text(source).agg(sf.bool_or(opened), sf.bool_or(strange)).collect()[0]
+    return bool(flags[0]), bool(flags[1])
 
 
 def _are_strange(fields: Iterable[StructField]) -> Column:
@@ -302,13 +314,13 @@ def _inferred(plain: DataFrame) -> StructType:
     """Infer the types of columns of texts from the rows that are UTF-8: the others will be refused."""
     good = plain.where(~_are_strange(plain.schema))
     lines = good.select(sf.to_csv(sf.struct(*map(column, plain.columns)), _QUOTES).alias(VALUE))
-    found = plain.sparkSession.read.options(**_QUOTES).csv(lines, inferSchema=True).schema
-    if len(found) != len(plain.columns):
+    schema = plain.sparkSession.read.options(**_QUOTES).csv(lines, inferSchema=True).schema
+    if len(schema) != len(plain.columns):
         return plain.schema
     return StructType(
         [
             StructField(each.name, other.dataType if isinstance(each.dataType, StringType) else each.dataType)
-            for each, other in zip(plain.schema, found, strict=True)
+            for each, other in zip(plain.schema, schema, strict=True)
         ]
     )
 
@@ -336,23 +348,30 @@ def write_table(table: DataFrame, path: str) -> None:
 
     Rows come in the order of their partitions; nothing is seen at `path` before all is written.
     """
-    form = check_output(path)
-    if is_remote(path):
+    form = places.check_output(path)
+    if places.is_remote(path):
         table.write.mode("overwrite").parquet(path)
         return
-    if form is Format.PARQUET:
+    if form is places.Format.PARQUET:
         with replacing(path, discard) as folder:
             table.write.mode("overwrite").parquet(f"file://{folder}")
         return
-    with beside(path, discard) as (place, parts):
+    with beside(path, discard) as (target, folder):
+        parts, whole = folder / "parts", folder / target.name
         _write_parts(table, form, parts)
-        _join_parts(table.columns, form, parts, place)
-        shutil.rmtree(parts)
+        with writing(whole) as out:
+            if form is places.Format.CSV:
+                out.write((",".join(map(quoted, table.columns)) + "\n").encode())
+            for part in sorted(parts.glob("part-*")):
+                with part.open("rb") as file:
+                    shutil.copyfileobj(file, out, 1 << 20)
+        whole.replace(target)
+        shutil.rmtree(folder)
 
 
-def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:
+def _write_parts(table: DataFrame, form: places.Format, parts: Path) -> None:
     writer = table.write.mode("overwrite")
-    if form is Format.JSONL:
+    if form is places.Format.JSONL:
         writer.json(f"file://{parts}", ignoreNullFields=False)
     else:
         writer.csv(
@@ -365,17 +384,3 @@ def _write_parts(table: DataFrame, form: Format, parts: Path) -> None:
             ignoreTrailingWhiteSpace=False,
             timestampFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
         )
-
-
-def _join_parts(columns: list[str], form: Format, parts: Path, place: Path) -> None:
-    whole = place.with_name(f".{place.name}.{os.getpid()}.new{place.suffix}")
-    try:
-        with writing(whole) as out:
-            if form is Format.CSV:
-                out.write((",".join(quoted(name) for name in columns) + "\n").encode())
-            for part in sorted(parts.glob("part-*")):
-                with part.open("rb") as file:
-                    shutil.copyfileobj(file, out, 1 << 20)
-        whole.replace(place)
-    finally:
-        whole.unlink(missing_ok=True)

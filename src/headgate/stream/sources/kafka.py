@@ -45,8 +45,8 @@ class Topic(NamedTuple):
         >>> Topic.of("kafka://a:9092,b:9092/events?startingOffsets=latest", {})
         Topic(servers='a:9092,b:9092', name='events', options={'startingOffsets': 'latest'})
         """
-        place, _, query = address.removeprefix(SCHEME).partition("?")
-        servers, _, name = place.partition("/")
+        location, _, query = address.removeprefix(SCHEME).partition("?")
+        servers, _, name = location.partition("/")
         if "@" in servers:
             raise TableError(
                 "a Kafka address has no user: set kafka.security.protocol, kafka.sasl.mechanism and "

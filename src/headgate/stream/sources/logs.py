@@ -4,6 +4,13 @@ A batch of a stream ends somewhere in the log. Its end is noted in the checkpoin
 process, as a JSON object that only the log reads; nothing is acknowledged. An end says of which log it is:
 one that was made anew has other events at the same positions.
 
+Whatever the source, rows have four columns:
+
+    value         binary      one JSON line or one document; null for a file, which workers open themselves
+    content_type  string      what `value` is: a media type, or null for a JSON line
+    origin        string      the file or the subject, for messages; the id of a document that has no other
+    arrived       timestamp   when the source got it
+
 This module and those of logs load little: every process that Spark starts for a source loads them.
 """
 
@@ -12,10 +19,18 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
+
+VALUE, CONTENT_TYPE, ORIGIN, ARRIVED = COLUMNS = ("value", "content_type", "origin", "arrived")
+DDL = f"{VALUE} binary, {CONTENT_TYPE} string, {ORIGIN} string, {ARRIVED} timestamp"
+_TYPES: tuple[pa.DataType, ...] = (pa.binary(), pa.string(), pa.string(), pa.timestamp("us", "UTC"))
+SCHEMA = pa.schema(dict(zip(COLUMNS, _TYPES, strict=True)))
+"""The same, as Spark hands them to workers."""
+
 
 End = dict[str, Any]
 LEAST = 1_000

@@ -54,7 +54,7 @@ class Nats(Source):
 
     def changes(self, settings: ChangeSettings) -> Changes:
         """Open the stream that changes come from."""
-        from headgate.stream.sources.nats_changes import NatsChanges
+        from headgate.stream.sources.nats_log import NatsChanges
 
         return NatsChanges(self.read(settings, settings.changes))
 

@@ -9,8 +9,10 @@ from headgate.stream.sources.nats import Nats
 from headgate.stream.sources.service import Service
 
 if TYPE_CHECKING:
+    from headgate.runtime.changes import Changes, ChangeSettings
     from headgate.stream.settings import StreamSettings
     from headgate.stream.sources.source import Source
+
 
 SOURCES: tuple[Source, ...] = (Nats(), Kafka(), Service())
 
@@ -24,3 +26,16 @@ def sources_of(settings: StreamSettings) -> list[Source]:
     """List the sources that a stream's settings name, for whatever."""
     places = (settings.events, settings.output, settings.changes)
     return [source for source in SOURCES if any(map(source.has, places))]
+
+
+def open_changes(settings: ChangeSettings) -> Changes | None:
+    """Open the source of changes that the settings name, if they name one."""
+    if settings.changes is None:
+        return None
+    source = source_of(settings.changes)
+    if source is not None:
+        return source.changes(settings)
+    from headgate.runtime.changes import FileChanges
+    from headgate.tables.packed import ending, read_file
+
+    return FileChanges(settings.changes, ending, read_file)

@@ -14,17 +14,15 @@ import pyarrow as pa
 
 from headgate.client.asking import Retries
 from headgate.client.client import Client
-from headgate.client.log import BEYOND, FAIL, FIRST, NEW
-from headgate.client.rows import line_of, row_of
+from headgate.client.log import BEYOND, FAIL, FIRST, NEW, line_of, row_of
 from headgate.errors import TableError
-from headgate.stream.sources.columns import SCHEMA
-from headgate.stream.sources.logs import Span
+from headgate.stream.sources.logs import SCHEMA, Span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from headgate.client.asking import KeptEvent, KeptEvents
     from headgate.client.log import LogSettings
-    from headgate.client.model import KeptEvent, KeptEvents
     from headgate.stream.sources.logs import End
 
     Convert = Callable[[Sequence[KeptEvent]], pa.RecordBatch]
@@ -57,11 +55,11 @@ def as_table(events: Sequence[KeptEvent]) -> pa.RecordBatch:
     """Make rows of a DataFrame."""
     texts = [bytes(each.event) for each in events]
     rows = [row_of(text) for text in texts]
-    told: list[pa.Array[Any]] = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    texts_of: list[pa.Array[Any]] = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     arrays: list[pa.Array[Any]] = [
         pa.array([each.cursor for each in events], pa.int64()),
         _times(events),
-        *told,
+        *texts_of,
         pa.array([each.matches for each in events], pa.list_(pa.string())),
         pa.array([text.decode() for text in texts], pa.string()),
     ]
@@ -130,9 +128,9 @@ class ServiceLog:
         while after < last:
             page = self._client.kept(after=after, limit=min(PAGE, last - after))
             self._check(Position(after, span.log, after), page)
-            found = [each for each in page.items if each.cursor <= last]
-            if found:
-                yield self._convert(found)
+            events = [each for each in page.items if each.cursor <= last]
+            if events:
+                yield self._convert(events)
             if page.next is None:
                 return
             after = page.items[-1].cursor
@@ -167,11 +165,11 @@ class ServiceLog:
                 f"{self._place}: the log ends at cursor {state.last}, and {after} was read already: {_AGAIN}"
             )
         if after + 1 < state.first:
-            told = (
+            message = (
                 f"{self._place}: the log begins at cursor {state.first}, and {after + 1} is the next to be "
                 f"read: up to {state.first - after - 1:,} events were forgotten unread, by the service's "
                 "retention"
             )
             if self._settings.on_loss == FAIL:
-                raise TableError(f"{told}; on_loss=go-on goes on without them")
-            _LOG.warning("%s", told)
+                raise TableError(f"{message}; on_loss=go-on goes on without them")
+            _LOG.warning("%s", message)

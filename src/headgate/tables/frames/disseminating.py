@@ -9,26 +9,125 @@ from __future__ import annotations
 import logging
 import pickle
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
-from headgate.engine.planned.carried_plan import CarriedPlan, LevelCounts
+from headgate.engine.views import views_in
 from headgate.errors import EventError
+from headgate.plan.measures import levels
+from headgate.plan.model import SOURCE
+from headgate.plan.running.saved_plan import SavedPlan
 from headgate.runtime.targets import in_memory, opened_as
-from headgate.tables.frames.explaining import events_of
-from headgate.tables.frames.reading import read_frame
+from headgate.tables.frames.reading import events_of, read_frame
 from headgate.tables.frames.rows import PORTION, kept_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
+    from headgate.contents.views import Rewriting
     from headgate.core.event import Event
-    from headgate.engine.planned.carried_plan import Given
+    from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.tables.frames.reading import Given as Events
     from headgate.tables.frames.task import FrameTask
+
+
+class ViewResult(NamedTuple):
+    """What a view gives for an event, packed for JSON; views are named by their number."""
+
+    view: int
+    level: int
+    packed: Any
+
+
+class LevelCounts:
+    """What the views of each level took in, and gave; counted from level 1, which takes from the source."""
+
+    def __init__(self, depth: int) -> None:
+        self.read = [0] * depth
+        """Results that views took in."""
+        self.bytes = [0] * depth
+        """Bytes of these."""
+        self.given = [0] * depth
+        """Results that views gave."""
+
+
+class CarriedPlan:
+    """A plan, and what computes its views."""
+
+    def __init__(self, saved: SavedPlan, taxonomy: Taxonomy | None = None) -> None:
+        given, maker = views_in(saved, taxonomy)
+        self.ids = saved.ids
+        self._views = maker.views(given)
+        self._fed: list[int] = np.flatnonzero(saved.plan.chosen == SOURCE).tolist()
+        self._matching = maker.matching([given[view] for view in self._fed]) if self._fed else None
+        self.levels: list[int] = levels(saved.plan, saved.rewritings).tolist()
+        self._inputs: list[list[int]] = [[] for _ in given]
+        self._uses: list[list[int]] = [[] for _ in given]
+        for view, chosen in enumerate(saved.plan.chosen.tolist()):
+            if chosen != SOURCE:
+                span = slice(*saved.rewritings.input_offsets[chosen : chosen + 2])
+                self._inputs[view] = saved.rewritings.inputs[span].tolist()
+                for each in set(self._inputs[view]):
+                    self._uses[each].append(view)
+        self._rewritings: dict[int, Rewriting] = {}
+
+    @classmethod
+    def open(cls, path: Path, taxonomy: Taxonomy | None = None, *, verify: bool = True) -> CarriedPlan:
+        """Open a plan that was saved; views over RDF need their taxonomy."""
+        return cls(SavedPlan.open(path, verify=verify), taxonomy)
+
+    @property
+    def depth(self) -> int:
+        """Return the highest level."""
+        return max(self.levels, default=0)
+
+    def deliver(self, event: Event, counts: LevelCounts | None = None) -> list[ViewResult]:
+        """Return what views give for an event, those that give something, level by level."""
+        if self._matching is None:
+            return []
+        results: dict[int, Any] = {}
+        ready: list[list[int]] = [[] for _ in range(self.depth)]
+        ready[0] = [self._fed[number] for number in self._matching(event)]
+        waits: dict[int, int] = {}
+        delivered: list[ViewResult] = []
+        for level, views in enumerate(ready, 1):
+            for view in views:
+                result = self._computed(view, event, results)
+                if counts is not None:
+                    self._count(counts, view, [result] if level == 1 else self._taken(view, results))
+                packed = self._views.pack(result)
+                if packed is None:
+                    continue
+                if counts is not None:
+                    counts.given[level - 1] += 1
+                results[view] = result
+                delivered.append(ViewResult(view, level, packed))
+                for each in self._uses[view]:
+                    waits[each] = waits.get(each, len(set(self._inputs[each]))) - 1
+                    if not waits[each]:
+                        ready[self.levels[each] - 1].append(each)
+        return delivered
+
+    def _computed(self, view: int, event: Event, results: dict[int, Any]) -> Any:
+        if not self._inputs[view]:
+            return self._views.result(view, event)
+        if view not in self._rewritings:
+            self._rewritings[view] = self._views.rewriting(view, self._inputs[view])
+        return self._rewritings[view].run(self._taken(view, results))
+
+    def _taken(self, view: int, results: dict[int, Any]) -> list[Any]:
+        return [results[each] for each in self._inputs[view]]
+
+    def _count(self, counts: LevelCounts, view: int, taken: list[Any]) -> None:
+        level = self.levels[view] - 1
+        counts.read[level] += len(taken)
+        counts.bytes[level] += sum(self._views.size(each)[1] for each in taken)
+
 
 _LOG = logging.getLogger("headgate")
 LEVEL, RESULT = "level", "result"
@@ -60,7 +159,7 @@ def disseminate_frame(
     """Give each view its result for each event: a row for each that gives something."""
     plan = opened_plan(place)
     for events in read_frame(batches, task):
-        rows: list[tuple[int, Given]] = []
+        rows: list[tuple[int, ViewResult]] = []
         for number, event in enumerate(events_of(events)):
             rows += [(number, each) for each in _delivered(plan, event) or ()]
             if len(rows) >= PORTION:
@@ -77,10 +176,10 @@ def count_levels_frame(
     plan = opened_plan(place)
     for events in read_frame(batches, task):
         counts = LevelCounts(plan.depth)
-        given = [_delivered(plan, event, counts) for event in events_of(events)]
-        refused = len(events.refused) + given.count(None)
+        delivered = [_delivered(plan, event, counts) for event in events_of(events)]
+        refused = len(events.refused) + delivered.count(None)
         columns = (
-            [len(given) - given.count(None), *counts.read],
+            [len(delivered) - delivered.count(None), *counts.read],
             [0, *counts.bytes],
             [0, *counts.given],
             [refused, *([0] * plan.depth)],
@@ -93,7 +192,7 @@ def count_levels_frame(
         )
 
 
-def _delivered(plan: CarriedPlan, event: Event, counts: LevelCounts | None = None) -> list[Given] | None:
+def _delivered(plan: CarriedPlan, event: Event, counts: LevelCounts | None = None) -> list[ViewResult] | None:
     """Carry out the plan for an event; None if it cannot be read, which is logged."""
     try:
         return plan.deliver(event, counts)
@@ -103,7 +202,7 @@ def _delivered(plan: CarriedPlan, event: Event, counts: LevelCounts | None = Non
 
 
 def _written(
-    plan: CarriedPlan, events: Events, rows: list[tuple[int, Given]], task: FrameTask
+    plan: CarriedPlan, events: Events, rows: list[tuple[int, ViewResult]], task: FrameTask
 ) -> pa.RecordBatch:
     at = pa.array([number for number, _ in rows], pa.int64())
     views = [plan.ids[each.view] for _, each in rows]

@@ -14,6 +14,7 @@ Beside them may stand `kept`, what is wanted of rows with their matches, and `ev
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event
+from headgate.core.rooms import RECORDS
 from headgate.engine.answers import visible
 from headgate.errors import EventError
 from headgate.runtime.rows import NOT_UTF8
@@ -30,15 +32,19 @@ from headgate.tables.event_rows import (
     DOCUMENTS,
     LINES,
     NO_ID,
+    NUMBERS,
     PACKED,
     PARSED_BEFORE,
+    REASON,
+    ROW,
+    SURVEY,
+    TEXTS,
     is_record,
     judged,
-    lines_of,
-    read_event,
     read_events,
+    read_lines,
 )
-from headgate.tables.lines import VALUE
+from headgate.tables.lines import BROKEN, VALUE
 from headgate.tables.utf8 import as_bytes, bad_rows, is_text
 
 if TYPE_CHECKING:
@@ -47,13 +53,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
-    from headgate.runtime.batch_queries import Events
-    from headgate.runtime.snapshots import VersionSources
+    from headgate.engine.backend import Events
     from headgate.runtime.targets import Sources
     from headgate.tables.frames.task import FrameTask
 
     Column = pa.Array[Any]
-    Rows = NDArray[np.int64]
+    RowNumbers = NDArray[np.int64]
 
 KEPT = "kept"
 TOGETHER = {LINES: 2048, COLUMNS: 10_000, DOCUMENTS: 10_000, PARSED_BEFORE: 2048}
@@ -69,7 +74,7 @@ class Reading(NamedTuple):
     form: str
     content: str
     content_type: str | None = None
-    sources: Sources | VersionSources | None = None
+    sources: Sources | None = None
     mark: str = ""
     results: int | None = None
 
@@ -80,7 +85,7 @@ class Given(NamedTuple):
     batch: pa.RecordBatch
     events: Events
     ids: Column
-    rows: Rows
+    rows: RowNumbers
     refused: list[tuple[int, str]]
     """Rows that are none, with the reasons."""
 
@@ -99,7 +104,13 @@ class Given(NamedTuple):
         at = pa.array(rows, pa.int64())
         if VALUE in self.batch.schema.names:
             lines: list[Any] = self.batch.column(VALUE).take(at).to_pylist()
-            return [line.decode(errors="replace") for line in lines]
+            broken = [None] * len(lines)
+            if BROKEN in self.batch.schema.names:
+                broken = self.batch.column(BROKEN).take(at).to_pylist()
+            return [
+                other if line is None else line.decode(errors="replace")
+                for line, other in zip(lines, broken, strict=True)
+            ]
         if KEPT not in self.batch.schema.names:
             return [None] * len(rows)
         whole: Any = self.batch.column(KEPT).take(at)
@@ -108,21 +119,46 @@ class Given(NamedTuple):
         return [json.dumps(row, ensure_ascii=False, default=_text) for row in kept]
 
 
+def keep_lines(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Drop the lines that are no events, and blank ones."""
+    for given in read_frame(batches, Reading(LINES, RECORDS)):
+        rows: Any = pa.array(given.rows)
+        yield given.batch.take(rows)
+
+
+def survey_lines(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[pa.RecordBatch]:
+    """List the lines that are no events, with the reason, and count the ids by type."""
+    for given in read_frame(batches, reading):
+        refused = [{ROW: row, REASON: why} for row, why in given.refusals()]
+        texts = sum(isinstance(event.id, str) for event in events_of(given))
+        counts = {NUMBERS: len(given.events) - texts, TEXTS: texts}
+        yield pa.RecordBatch.from_pylist([*refused, counts], schema=SURVEY)
+
+
 def _text(value: object) -> str:
     """Write what JSON has no form for."""
     return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
 
 
+def events_of(given: Given) -> Sequence[Event]:
+    """Return events as Python values."""
+    if not isinstance(given.events, pa.RecordBatch):
+        return given.events
+    ids: list[Any] = given.ids.to_pylist()
+    rows: list[dict[str, Any]] = [
+        {name: visible(value) for name, value in row.items()} for row in given.events.to_pylist()
+    ]
+    # The id is told apart: a filter may look at an attribute of this name.
+    return [Event(each, row, source=row.get(SOURCE)) for each, row in zip(ids, rows, strict=True)]
+
+
 def read_frame(batches: Iterable[pa.RecordBatch], task: Reading | FrameTask) -> Iterator[Given]:
     """Read the events of batches, some at a time."""
-    kind = kind_of(task.content)
     size = TOGETHER[task.form] if task.results is None else GIVING
-    try:
+    with closing(kind_of(task.content)):
         for whole in batches:
             for begin in range(0, whole.num_rows, size):
                 yield _given(whole.slice(begin, size), task)
-    finally:
-        kind.close()
 
 
 def _given(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
@@ -132,10 +168,10 @@ def _given(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     if strange is None:
         return read(batch, task)
     sound = np.flatnonzero(~strange)
-    found = read(batch.take(pa.array(sound, pa.int64())), task)
-    refused = [(int(sound[row]), why) for row, why in found.refused]
+    read_sound = read(batch.take(pa.array(sound, pa.int64())), task)
+    refused = [(int(sound[row]), why) for row, why in read_sound.refused]
     refused += [(row, NOT_UTF8) for row in np.flatnonzero(strange).tolist()]
-    return found._replace(batch=batch, rows=sound[found.rows], refused=sorted(refused))
+    return read_sound._replace(batch=batch, rows=sound[read_sound.rows], refused=sorted(refused))
 
 
 def _columns(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
@@ -157,11 +193,11 @@ def _columns(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
 
 def _lines(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Read lines of JSON; blank ones are no rows."""
-    read = [read_event(line, task.mark) for line in lines_of(batch)]
-    found = judged(read, None if task.sources is None else task.sources.of_events)
-    rows = [row for row, event in enumerate(found) if isinstance(event, Event)]
-    events = [event for event in found if isinstance(event, Event)]
-    refused = [(row, str(why)) for row, why in enumerate(found) if isinstance(why, EventError)]
+    read = read_lines(batch, task.mark)
+    outcomes = judged(read, None if task.sources is None else task.sources.of_events)
+    rows = [row for row, event in enumerate(outcomes) if isinstance(event, Event)]
+    events = [event for event in outcomes if isinstance(event, Event)]
+    refused = [(row, str(why)) for row, why in enumerate(outcomes) if isinstance(why, EventError)]
     return Given(batch, events, ids_of(events), np.array(rows, np.int64), refused)
 
 
@@ -193,12 +229,12 @@ def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     rows: list[int] = []
     refused: list[tuple[int, str]] = []
     text = not pa.types.is_integer(batch.schema.field(ID).type)
-    for row, found in enumerate(kind.read([each for each in checked if each is not None])):
-        if isinstance(found, EventError):
-            refused.append((row, str(found)))
-        elif text or all(isinstance(event.id, int) for event in found.events):
-            events += found.events
-            rows += [row] * len(found.events)
+    for row, outcome in enumerate(kind.read([each for each in checked if each is not None])):
+        if isinstance(outcome, EventError):
+            refused.append((row, str(outcome)))
+        elif text or all(isinstance(event.id, int) for event in outcome.events):
+            events += outcome.events
+            rows += [row] * len(outcome.events)
         else:
             refused.append((row, FEED_IDS))
     ids: list[Id] = [event.id for event in events]
@@ -207,13 +243,13 @@ def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
 
 def _record(row: dict[str, Any], attributes: dict[str, Any]) -> Event | EventError:
     """Make an event of a row that is a record: what is NULL is not there. Its kind checks the values."""
-    given = {name: visible(value) for name, value in attributes.items() if value is not None}
+    attributes_given = {name: visible(value) for name, value in attributes.items() if value is not None}
     try:
         source = row[SOURCE]
         event = Event.from_row({ID: row[ID]} | ({} if source is None else {SOURCE: source}))
     except EventError as error:
         return error
-    return Event(event.id, given, source=event.source)
+    return Event(event.id, attributes_given, source=event.source)
 
 
 _READERS: Mapping[str, Callable[[pa.RecordBatch, Reading | FrameTask], Given]] = {

@@ -6,14 +6,14 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from headgate.runtime.batch_queries import Counting
+from headgate.runtime.pieces import Counting
 from headgate.runtime.statistics import pack_statistics
 from headgate.tables.results import Batch
 
 if TYPE_CHECKING:
     from headgate.core.omission import Omission, Omissions
     from headgate.engine.statistics import Statistics
-    from headgate.runtime.engines import ShardEngines
+    from headgate.runtime.engines import Runtime
     from headgate.tables.frames.reading import Given
 
 RECEIVING, MATCHING, NAMING, WRITING = STAGES = ("receiving", "matching", "naming", "writing")
@@ -47,7 +47,7 @@ class Reporter:
         self._report = Report(task)
         self._tells = tells
         self._counts = counts
-        self._engines: ShardEngines | None = None
+        self._engines: Runtime | None = None
         self._statistics: Statistics | None = None
         self._begin()
 
@@ -56,7 +56,7 @@ class Reporter:
         self._clock = time.thread_time()
         self._spent = dict.fromkeys(STAGES, 0.0)
 
-    def counting(self, engines: ShardEngines, given: Given) -> Counting | None:
+    def counting(self, engines: Runtime, given: Given) -> Counting | None:
         """Say where answers of engines are counted that know events by their places; None if nowhere."""
         if self._engines is None:
             self._engines, self._met = engines, engines.met

@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
 from headgate.contents.results import RESULT_COLUMNS
 from headgate.core.event import ID
-from headgate.core.omission import Omissions
-from headgate.core.stepping import within
-from headgate.runtime.questions import RANK, SCORE
+from headgate.core.omission import Omissions, within
 from headgate.runtime.targets import in_memory
 from headgate.tables.event_rows import KEY, REASON, ROW
 from headgate.tables.frames.reading import KEPT, read_frame
@@ -80,10 +78,10 @@ def match_given(
         if report is not None:
             report.lap(RECEIVING)
         left_out = Omissions()
-        for found in _shaped(given, task, left_out, report):
-            none = pa.nulls(found.num_rows, pa.string())
+        for matches in _shaped(given, task, left_out, report):
+            none = pa.nulls(matches.num_rows, pa.string())
             yield pa.RecordBatch.from_arrays(
-                [*found.columns, none, none], names=[*found.schema.names, REASON, ROW]
+                [*matches.columns, none, none], names=[*matches.schema.names, REASON, ROW]
             )
         refused = list(given.refused) if task.tells else []
         if report is None:
@@ -99,7 +97,7 @@ def match_given(
 def keep_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
     """Keep the rows that have an event which matches."""
     for given in read_frame(batches, task):
-        at = [np.asarray(found.column(EVENT_ID)) for found in _asked(given, task)]
+        at = [np.asarray(matches.column(EVENT_ID)) for matches in _asked(given, task)]
         rows = np.unique(given.rows[np.concatenate(at)]) if at else np.zeros(0, np.int64)
         yield pa.RecordBatch.from_pydict(kept_columns(given, pa.array(rows), task))
 
@@ -107,7 +105,7 @@ def keep_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[p
 def count_frame(batches: Iterable[pa.RecordBatch], task: FrameTask) -> Iterator[pa.RecordBatch]:
     """Count events, matches, and rows that are no events."""
     for given in read_frame(batches, task):
-        matches = sum(found.num_rows for found in _asked(given, task))
+        matches = sum(portion.num_rows for portion in _asked(given, task))
         counts = zip(COUNTED, (len(given.events), matches, len(given.refused)), strict=True)
         yield pa.RecordBatch.from_pydict({name: pa.array([count], pa.int64()) for name, count in counts})
 
@@ -125,10 +123,10 @@ def _asked(
     engines = task.engines()
     numbers = pa.array(np.arange(len(given.events)))
     counting = None if report is None else report.counting(engines, given)
-    found = engines.ask(given.events, numbers, task.top, counting, task.results)
+    portions = engines.ask(given.events, numbers, task.top, counting, task.results)
     if left_out is not None:
-        found = within(lambda: left_out, found)
-    return within(partial(in_memory, task.place), found)
+        portions = within(lambda: left_out, portions)
+    return within(partial(in_memory, task.place), portions)
 
 
 def _shaped(
@@ -146,9 +144,9 @@ def as_rows(
     for whole in _asked(given, task, left_out, report):
         lap(MATCHING)
         for begin in range(0, whole.num_rows, PORTION):
-            found = whole.slice(begin, PORTION)
-            at = found.column(EVENT_ID)
-            columns = {EVENT_ID: given.ids.take(at), **_told(found, task), **_beside(given, at, task)}
+            portion = whole.slice(begin, PORTION)
+            at = portion.column(EVENT_ID)
+            columns = {EVENT_ID: given.ids.take(at), **_told(portion, task), **_beside(given, at, task)}
             rows = pa.RecordBatch.from_pydict(columns)
             lap(NAMING)
             yield rows
@@ -165,22 +163,22 @@ def _as_arrays(
 ) -> Iterator[pa.RecordBatch]:
     schema = _schema(task)
     parts = [_cast(each, schema) for each in _asked(given, task, left_out, report)]
-    found = pa.Table.from_batches(parts, schema).combine_chunks()
-    at = np.asarray(found[EVENT_ID])
+    answers = pa.Table.from_batches(parts, schema).combine_chunks()
+    at = np.asarray(answers[EVENT_ID])
     # Shards answer one after the other; of one event each has its own in order.
     order = np.argsort(at, kind="stable")
     starts = np.searchsorted(at[order], np.arange(len(given.events) + 1))
-    told = _told(found.take(order), task)
-    values: Any = told[SUBSCRIPTION_ID]
-    if len(told) > 1:
-        values = pa.StructArray.from_arrays(list(told.values()), names=list(told))
+    columns = _told(answers.take(order), task)
+    values: Any = columns[SUBSCRIPTION_ID]
+    if len(columns) > 1:
+        values = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
     matches = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
     kept = kept_columns(given, pa.array(given.rows), task)
     yield pa.RecordBatch.from_pydict({EVENT_ID: given.ids, MATCHES: matches, **kept})
 
 
-def _cast(found: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = [found.column(field.name).cast(field.type) for field in schema]
+def _cast(matches: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [matches.column(field.name).cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
@@ -189,12 +187,12 @@ def _cast(found: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def match_types(task: FrameTask) -> dict[str, pa.DataType]:
     """Return the columns of matches beside the event's id, a row each."""
-    told: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if task.numbered else pa.string()}
+    types: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if task.numbered else pa.string()}
     if task.top is not None:
-        told |= {RANK: pa.int32(), VALUE: pa.float64()}
+        types |= {RANK: pa.int32(), VALUE: pa.float64()}
     if task.results is not None:
-        told |= RESULT_COLUMNS
-    return told
+        types |= RESULT_COLUMNS
+    return types
 
 
 def _schema(task: FrameTask) -> pa.Schema:
@@ -202,20 +200,25 @@ def _schema(task: FrameTask) -> pa.Schema:
     return pa.schema({EVENT_ID: pa.int64(), **types})
 
 
+def answer_types(task: FrameTask) -> dict[str, pa.DataType]:
+    """Return the columns of answers beside those of the event, in the shape that is wanted."""
+    types = match_types(task)
+    if task.shape != ARRAYS:
+        return types
+    each = types[SUBSCRIPTION_ID] if len(types) == 1 else pa.struct(list(types.items()))
+    return {MATCHES: pa.list_(each)}
+
+
 def _types(given: Given, task: FrameTask) -> dict[str, pa.DataType]:
-    """Return the columns of answers."""
-    told = match_types(task)
-    if task.shape == ARRAYS:
-        each = told[SUBSCRIPTION_ID] if len(told) == 1 else pa.struct(list(told.items()))
-        told = {MATCHES: pa.list_(each)}
     nothing = kept_columns(given, pa.array([], pa.int64()), task)
-    return {EVENT_ID: given.ids.type, **told, **{name: each.type for name, each in nothing.items()}}
+    kept = {name: each.type for name, each in nothing.items()}
+    return {EVENT_ID: given.ids.type, **answer_types(task), **kept}
 
 
-def _told(found: Any, task: FrameTask) -> dict[str, Column]:
+def _told(matches: Any, task: FrameTask) -> dict[str, Column]:
     """Return the columns of matches without those of their events."""
     return {
-        name: _whole(found.column(SCORE if name == VALUE else name)).cast(kind)
+        name: _whole(matches.column(SCORE if name == VALUE else name)).cast(kind)
         for name, kind in match_types(task).items()
     }
 

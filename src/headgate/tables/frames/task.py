@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from headgate.runtime.snapshots import Version, engines_at
 from headgate.runtime.targets import opened
 
 if TYPE_CHECKING:
-    from headgate.runtime.engines import ShardEngines
-    from headgate.runtime.questions import Top
-    from headgate.runtime.snapshots import VersionSources
-    from headgate.runtime.targets import Openable, Sources
+    from headgate.engine.question import Top
+    from headgate.runtime.engines import Runtime
+    from headgate.runtime.targets import Openable, Sources, Target
 
 ROWS, ARRAYS = SHAPES = ("rows", "arrays")
 """One row a match, or one row an event with all of its matches."""
@@ -20,7 +18,7 @@ ROWS, ARRAYS = SHAPES = ("rows", "arrays")
 class FrameTask(NamedTuple):
     """What workers must know."""
 
-    group: Openable | Version
+    group: Openable
     content: str
     form: str
     """How events come: one of the forms of `reading`."""
@@ -28,7 +26,7 @@ class FrameTask(NamedTuple):
     """Whether ids of subscriptions are whole numbers."""
     content_type: str | None = None
     """The format of documents that name none."""
-    sources: Sources | VersionSources | None = None
+    sources: Sources | None = None
     """Where events may enter a graph, if there is one."""
     top: Top | None = None
     shape: str = ROWS
@@ -45,11 +43,16 @@ class FrameTask(NamedTuple):
     mark: str = ""
     """What names mean to the filters, see `core/values.py`."""
 
+    @classmethod
+    def of(cls, target: Target, group: Openable, form: str) -> Self:
+        """Ask a group of what was verified for events of some form."""
+        return cls(group, target.content, form, target.numbered, mark=target.mark)
+
     @property
     def place(self) -> str:
         """Return what the subscriptions are called in messages."""
-        return self.group.snapshot if isinstance(self.group, Version) else self.group.place
+        return self.group.place
 
-    def engines(self) -> ShardEngines:
+    def engines(self) -> Runtime:
         """Return what is asked."""
-        return engines_at(self.group) if isinstance(self.group, Version) else opened(self.group)
+        return opened(self.group)

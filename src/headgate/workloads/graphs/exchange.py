@@ -44,13 +44,8 @@ from headgate.workloads.graphs.targeting import targeting
 from headgate.workloads.records.specification import Attribute
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.workloads.columns import Bools, Ints, Texts
     from headgate.workloads.records.specification import Specification
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
 
 PUBLISHERS, NETWORKS, ADVERTISERS, EDGES = 60_011, 282, 10_804, 87_799
@@ -99,19 +94,14 @@ def exchange_structure(scale: int, seed: int) -> Structure:
     edges.draw()
     source, target = np.divmod(np.concatenate(edges.found), edges.size)
     # So that neither places nor ids tell to which part a node belongs.
-    place = np.concatenate(
+    place_of = np.concatenate(
         [
             first + np.argsort(bits(Key(seed, "exchange", f"shuffle {kind}", np.arange(count))))
             for kind, (first, count) in enumerate(zip(np.cumsum(kinds) - kinds, kinds, strict=True))
         ]
     )
-    source, target = np.divmod(np.sort(place[source] * edges.size + place[target]), edges.size)
-    structure = Structure(
-        np.repeat(np.arange(3, dtype=np.uint8), kinds), source.astype(np.int32), target.astype(np.int32)
-    )
-    for array in structure:
-        array.setflags(write=False)
-    return structure
+    source, target = np.divmod(np.sort(place_of[source] * edges.size + place_of[target]), edges.size)
+    return Structure.frozen(np.repeat(np.arange(3), kinds), source, target)
 
 
 class _Choice(NamedTuple):
@@ -193,16 +183,13 @@ SELECTIVITIES = dict(
 )
 """Networks and advertisers whose filter holds for an event on average: the first row of Table 2."""
 
-_ATTRIBUTES = tuple(
-    Attribute(name, is_text, size, 0.0, 1.0)
-    for name, is_text, size in (
-        ("gender", True, 4),
-        ("device", True, 8),
-        ("slot", False, 16),
-        ("hour", False, 24),
-        ("topic", True, 50),
-        ("age", False, 86),
-    )
+_ATTRIBUTES = (
+    Attribute("gender", True, 4),
+    Attribute("device", True, 8),
+    Attribute("slot", False, 16),
+    Attribute("hour", False, 24),
+    Attribute("topic", True, 50),
+    Attribute("age", False, 86),
 )
 _PREFIXES = ("pub-", "net-", "adv-")
 _DIGITS = 6
@@ -214,6 +201,8 @@ class Exchange(GraphWorkload):
 
     The six attributes have 188 values together, or `vocabulary` values each.
     """
+
+    table = "exchange"
 
     scale: int = 1
     selectivity: str = "1/4"
@@ -245,11 +234,6 @@ class Exchange(GraphWorkload):
         if self.vocabulary is None:
             return _ATTRIBUTES
         return tuple(each._replace(size=self.vocabulary) for each in _ATTRIBUTES)
-
-    @property
-    def table(self) -> str:
-        """Name the tables that values are drawn for."""
-        return "exchange"
 
     def structure(self, seed: int) -> Structure:
         """Draw the graph, or return the one that was drawn for this seed; kinds are numbers in `KINDS`."""

@@ -20,7 +20,6 @@ import pyarrow as pa
 from headgate.errors import HeadgateError
 from headgate.workloads.columns import numbered
 from headgate.workloads.records.specification import texts
-from headgate.workloads.records.specification_programs import programs
 from headgate.workloads.records.synthetic import SpecifiedWorkload
 
 if TYPE_CHECKING:
@@ -28,12 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.records.programs.programs import Programs
-    from headgate.workloads.records.specification import Specification
+    from headgate.workloads.columns import Bools, Ints, Texts
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
 _TEXT, _DOUBLE = pa.string(), pa.float64()
 
@@ -64,6 +59,14 @@ class Structure(NamedTuple):
     kind: NDArray[np.uint8]
     edge_source: NDArray[np.int32]
     edge_target: NDArray[np.int32]
+
+    @classmethod
+    def frozen(cls, kind: Ints, source: Ints, target: Ints) -> Structure:
+        """Make arrays that nobody can change."""
+        structure = cls(kind.astype(np.uint8), source.astype(np.int32), target.astype(np.int32))
+        for array in structure:
+            array.setflags(write=False)
+        return structure
 
 
 class GraphWorkload(SpecifiedWorkload):
@@ -96,10 +99,6 @@ class GraphWorkload(SpecifiedWorkload):
         """Tell which nodes have a filter."""
 
     @abstractmethod
-    def specification(self, rows: Ints, seed: int) -> Specification:
-        """Draw the filters of nodes, each of which must have one."""
-
-    @abstractmethod
     def sources(self, rows: Ints, seed: int) -> Ints:
         """Draw the places of the nodes that publish the events with the given row numbers."""
 
@@ -112,10 +111,6 @@ class GraphWorkload(SpecifiedWorkload):
         without = rows[~self.has_filter(rows)]
         if len(without):
             raise HeadgateError(f"node {without[0]} has no filter; `filtered` lists those that have one")
-
-    def programs(self, rows: Ints, seed: int) -> Programs:
-        """Draw the filters of nodes as programs, as the parser and compiler would make of their texts."""
-        return programs(self.specification(rows, seed))
 
     def filters(self, rows: Ints, seed: int) -> Texts:
         """Write the filters of nodes, null where a node has none."""
@@ -163,12 +158,12 @@ def fill(given: Ints, count: int, draw: Callable[[int, int], Ints]) -> Ints:
     >>> fill(np.array([5, 1]), 4, lambda wanted, turn: np.arange(wanted) + turn).tolist()
     [0, 1, 2, 5]
     """
-    found, turn = _different(given), 0
-    while len(found) < count:
-        drawn = draw(count - len(found), turn)
-        found = _different(np.concatenate((found, drawn[drawn >= 0])))
+    numbers, turn = _different(given), 0
+    while len(numbers) < count:
+        drawn = draw(count - len(numbers), turn)
+        numbers = _different(np.concatenate((numbers, drawn[drawn >= 0])))
         turn += 1
-    return found
+    return numbers
 
 
 def _different(numbers: Ints) -> Ints:

@@ -26,22 +26,15 @@ from headgate.workloads.graphs.targeting import targeting
 from headgate.workloads.records.specification import Attribute
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.workloads.columns import Bools, Ints, Texts
     from headgate.workloads.records.specification import Specification
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
 
-_ATTRIBUTES = tuple(
-    Attribute(name, is_text, size, 0.0, 1.0)
-    for name, is_text, size in (
-        ("form", True, 6),
-        ("hour", False, 24),
-        ("language", True, 40),
-        ("topic", True, 100),
-    )
+_ATTRIBUTES = (
+    Attribute("form", True, 6),
+    Attribute("hour", False, 24),
+    Attribute("language", True, 40),
+    Attribute("topic", True, 100),
 )
 _FOLLOWED, _FOLLOWS = 0.75, 0.6
 """Exponents by rank; the tails of degrees then have the exponents 1 + 1 / 0.75 and 1 + 1 / 0.6."""
@@ -51,6 +44,9 @@ _SPARSE = 8
 
 class Social(GraphWorkload):
     """A network of so many nodes and edges, with filters of one selectivity."""
+
+    table = "social"
+    attributes = _ATTRIBUTES
 
     def __init__(self, nodes: int = 1_000_000, edges: int = 10_000_000, selectivity: str = "1/16") -> None:
         """Refuse what cannot be drawn."""
@@ -73,16 +69,6 @@ class Social(GraphWorkload):
     def edge_count(self) -> int:
         """Count the edges."""
         return self._edges
-
-    @property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """List the attributes of events, in the order of the specification."""
-        return _ATTRIBUTES
-
-    @property
-    def table(self) -> str:
-        """Name the tables that values are drawn for."""
-        return "social"
 
     def structure(self, seed: int) -> Structure:
         """Draw the graph, or return the one that was drawn for this seed; there is one kind, 0."""
@@ -142,11 +128,7 @@ def _structure(nodes: int, edges: int, seed: int) -> Structure:
     target[target == everyone] = (everyone[target == everyone] + 1) % nodes
     source[source == everyone] = (everyone[source == everyone] + 1) % nodes
     given = np.concatenate((everyone * nodes + target, source * nodes + everyone))
-    found = np.divmod(fill(given, edges, draw), nodes)
-    structure = Structure(np.zeros(nodes, np.uint8), found[0].astype(np.int32), found[1].astype(np.int32))
-    for array in structure:
-        array.setflags(write=False)
-    return structure
+    return Structure.frozen(np.zeros(nodes, np.int64), *np.divmod(fill(given, edges, draw), nodes))
 
 
 def _ranks(key: Key, nodes: int, exponent: float, draw: int) -> Ints:

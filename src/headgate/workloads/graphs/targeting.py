@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.workloads.columns import Floats, Ints
     from headgate.workloads.records.specification import Attribute
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 LISTED = 128
 """A text attribute with more values cannot be narrowed by a list of reasonable length."""
@@ -73,8 +72,8 @@ def targeting(attributes: Sequence[Attribute], selectivity: float, key: Key) -> 
     begins = distinct(of("begin", rows), len(_BY_CONJUNCTIONS) - 1, len(able))
     first = able[begins[np.repeat(np.arange(len(rows)), conjunctions), turn]]
     chosen = distinct(of("attributes", conjunction), len(_BY_PREDICATES) - 1, len(attributes), first)
-    owner, place = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
-    attribute, address = chosen[owner, place], conjunction[owner] * _PLACES + place
+    owner, position = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
+    attribute, address = chosen[owner, position], conjunction[owner] * _PLACES + position
     wanted = 1 - (1 - selectivity) ** (1 / np.repeat(conjunctions, conjunctions))
     width = _widths(attributes, attribute, owner, wanted, uniform(of("width", address)))
     operator, start, values = _operands(attributes, _Predicates(address, attribute, width), key)

@@ -3,32 +3,26 @@
 subscriptions   id "filter-0000123", filter "PREFIX : <http://example.org/> ASK { … }", dialect "sparql"
 events          id "event-0000042", data "<http://example.org/n7> <http://example.org/p1> … .",
 datacontenttype
-
-Beside the texts there are the same filters and events as the room's parsers would read them, for those who
-do not want to measure the parsers.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headgate.rdf.events.reading import make_graph
+from headgate.core.event import N_TRIPLES
+from headgate.core.subscription import SPARQL
 from headgate.workloads.columns import glue, joined, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from headgate.rdf.language.model import Term
+    from headgate.workloads.columns import Ints, Texts
 
-    from headgate.rdf.language.model import Graph, Pattern, Term
-
-    Ints = NDArray[np.int64]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
     Statement = tuple[Term, Term, Term]
 
 BASE = "http://example.org/"
@@ -53,16 +47,55 @@ class Triples(NamedTuple):
     object: Texts
 
 
-class RdfWorkload(ABC):
+class FilterWorkload(ABC):
+    """Rows of a workload whose filters are in one dialect, and whose events are documents of one type."""
+
+    prefix: ClassVar[str]
+    """What the ids of filters begin with."""
+    dialect: ClassVar[str]
+    content_type: ClassVar[str]
+
+    @abstractmethod
+    def filters(self, rows: Ints, seed: int) -> Texts | list[str]:
+        """Write the filters with the given row numbers."""
+
+    @abstractmethod
+    def documents(self, rows: Ints, seed: int) -> Texts | list[str]:
+        """Write the documents with the given row numbers."""
+
+    def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:
+        """Make the subscriptions with the given row numbers."""
+        rows = np.asarray(rows, np.int64)
+        texts = pa.array(self.filters(rows, seed), pa.string())
+        columns = [numbered(self.prefix, rows, 7), texts, pa.repeat(pa.scalar(self.dialect), len(rows))]
+        return pa.RecordBatch.from_arrays(columns, schema=SUBSCRIPTION_SCHEMA)
+
+    def subscription_schema(self) -> pa.Schema:
+        """Describe the columns of `subscriptions`."""
+        return SUBSCRIPTION_SCHEMA
+
+    def events(self, rows: Ints, seed: int) -> pa.RecordBatch:
+        """Make the events with the given row numbers."""
+        rows = np.asarray(rows, np.int64)
+        texts = pa.array(self.documents(rows, seed), pa.string())
+        columns = [numbered("event-", rows, 7), texts, pa.repeat(pa.scalar(self.content_type), len(rows))]
+        return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+    def schema(self) -> pa.Schema:
+        """Describe the columns of `events`."""
+        return EVENT_SCHEMA
+
+
+class RdfWorkload(FilterWorkload):
     """Rows of a workload of RDF; each depends on its number and the seed alone."""
+
+    prefix = "filter-"
+    dialect = SPARQL
+    content_type = N_TRIPLES
 
     @abstractmethod
     def texts(self, rows: Ints, seed: int) -> Texts:
         """Write the filters of some rows, not too many."""
-
-    @abstractmethod
-    def models(self, rows: Ints, seed: int) -> list[Pattern]:
-        """Make the filters of some rows, not too many, without a parser."""
 
     @abstractmethod
     def triples(self, rows: Ints, seed: int) -> Triples:
@@ -78,45 +111,10 @@ class RdfWorkload(ABC):
             [pa.array([], pa.string()), *(self.texts(part, seed) for part in _parts(rows))]
         )
 
-    def patterns(self, rows: Ints, seed: int) -> list[Pattern]:
-        """Make the filters with the given row numbers: what the parser makes of their texts."""
-        return [pattern for part in _parts(rows) for pattern in self.models(part, seed)]
-
-    def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:
-        """Make the subscriptions with the given row numbers."""
-        rows = np.asarray(rows, np.int64)
-        columns: list[pa.Array[Any]] = [
-            numbered("filter-", rows, 7),
-            self.filters(rows, seed),
-            pa.repeat(pa.scalar("sparql"), len(rows)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=SUBSCRIPTION_SCHEMA)
-
-    def subscription_schema(self) -> pa.Schema:
-        """Describe the columns of `subscriptions`."""
-        return SUBSCRIPTION_SCHEMA
-
-    def graphs(self, rows: Ints, seed: int) -> list[Graph]:
-        """Make the events with the given row numbers: what the parser makes of their texts."""
-        start, *columns = self.triples(np.asarray(rows, np.int64), seed)
-        statements = list(zip(*(column.to_pylist() for column in columns), strict=True))
-        return [make_graph(statements[first:last]) for first, last in pairwise(start.tolist())]
-
-    def events(self, rows: Ints, seed: int) -> pa.RecordBatch:
-        """Make the events with the given row numbers."""
-        rows = np.asarray(rows, np.int64)
+    def documents(self, rows: Ints, seed: int) -> Texts:
+        """Write the events with the given row numbers."""
         start, subject, prop, object_ = self.triples(rows, seed)
-        lines = glue(subject, prop, object_, ".\n", between=" ")
-        columns: list[pa.Array[Any]] = [
-            numbered("event-", rows, 7),
-            joined(start, lines, ""),
-            pa.repeat(pa.scalar("application/n-triples"), len(rows)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
-
-    def schema(self) -> pa.Schema:
-        """Describe the columns of `events`."""
-        return EVENT_SCHEMA
+        return joined(start, glue(subject, prop, object_, ".\n", between=" "), "")
 
     def taxonomy_text(self, seed: int) -> str:
         """Write the taxonomy as N-Triples."""

@@ -24,34 +24,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.errors import HeadgateError
-from headgate.rdf.language.model import (
-    ISA,
-    RDFS,
-    SUBCLASS,
-    TYPE,
-    XSD,
-    And,
-    Compare,
-    Edge,
-    Pattern,
-    iri,
-    literal,
-)
+from headgate.rdf.language.model import RDFS, SUBCLASS, TYPE, XSD, iri
 from headgate.workloads.columns import Key, choose, digits, either, glue, integers, uniform, zipf_rank
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
 from headgate.workloads.records.synthetic import distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from headgate.rdf.language.model import Expression, Term
-
-    Ints = NDArray[np.int64]
-    Statement = tuple[Term, Term, Term]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
+    from headgate.rdf.language.model import Term
+    from headgate.workloads.columns import Ints, Texts
+    from headgate.workloads.rdf.publications import Statement
 
 
 LEVELS = (1, 70, 300, 390, 170, 65, 14, 4)
@@ -62,7 +43,6 @@ _SKEW = 0.8
 _TWO, _THREE = 52, 5
 """How many classes have two parents, and three."""
 _TABLE = "rdf classes"
-_CLASS = f"<{RDFS}Class>"
 
 
 class Classes(NamedTuple):
@@ -81,10 +61,10 @@ class Classes(NamedTuple):
 
     def line(self, number: int) -> list[int]:
         """List a class, its first parent, the first parent of that, and so on."""
-        found = [number]
-        while self.parents[found[-1]] and self.parents[found[-1]][0] not in found:
-            found.append(self.parents[found[-1]][0])
-        return found
+        line = [number]
+        while self.parents[line[-1]] and self.parents[line[-1]][0] not in line:
+            line.append(self.parents[line[-1]][0])
+        return line
 
 
 @lru_cache(maxsize=4)
@@ -117,20 +97,6 @@ def draw_classes(seed: int) -> Classes:
             draw += 1
         parents[number] = tuple(more)
     return Classes(tuple(iri(f"{BASE}C{number}") for number in range(len(parents))), tuple(parents))
-
-
-def read_classes(statements: Iterable[Statement]) -> Classes:
-    """Number the classes of a vocabulary, by name: those that it says to be classes, if it says so of any."""
-    known = list(statements)
-    pairs = {(low, high) for low, relation, high in known if relation == SUBCLASS}
-    said = {low for low, relation, high in known if (relation, high) == (TYPE, _CLASS)}
-    names = sorted(said or {term for pair in pairs for term in pair})
-    number = {name: at for at, name in enumerate(names)}
-    parents: list[list[int]] = [[] for _ in names]
-    for low, high in sorted(pairs):
-        if low in number and high in number:
-            parents[number[low]].append(number[high])
-    return Classes(tuple(names), tuple(tuple(above) for above in parents))
 
 
 THINGS, PROPERTIES = 10, 8
@@ -219,20 +185,6 @@ class Stars(RdfWorkload):
             bounds.append(either(np.maximum(low, high) < 0, "", glue(" FILTER(", inner, ")")))
         return glue(_BEFORE, *pieces, " .", *bounds, " }")
 
-    def models(self, rows: Ints, seed: int) -> list[Pattern]:
-        """Make the filters of some rows without a parser."""
-        drawn = self.draw(rows, seed)
-        names = self.classes_of(seed).names
-        found = []
-        for of, asked, number, low, high in zip(*(column.tolist() for column in drawn), strict=True):
-            edges = [Edge("?x", ISA, names[of], ISA)]
-            edges += [Edge("?x", _property(asked[i]), f"?v{i + 1}") for i in range(number)]
-            filters = [
-                _range(f"?v{i + 1}", low[i], high[i]) for i in range(_RANGED) if max(low[i], high[i]) >= 0
-            ]
-            found.append(Pattern(tuple(edges), tuple(filters)))
-        return found
-
     def triples(self, rows: Ints, seed: int) -> Triples:
         """Draw the events with the given row numbers."""
         classes = self.classes_of(seed)
@@ -310,19 +262,6 @@ def _ranges(key: Key, widths: tuple[float, float]) -> tuple[Ints, Ints]:
         low[:, i] = np.where(there & ~below, np.where(above, VALUES - width, begin), -1)
         high[:, i] = np.where(there & ~above, np.where(below, width, begin + width) - 1, -1)
     return low, high
-
-
-def _range(variable: Term, low: int, high: int) -> Expression:
-    ends = [
-        Compare(sign, variable, literal(str(end), f"{XSD}integer"))
-        for sign, end in ((">=", low), ("<=", high))
-        if end >= 0
-    ]
-    return And(tuple(ends)) if len(ends) > 1 else ends[0]
-
-
-def _property(number: int) -> Term:
-    return iri(f"{BASE}p{number}")
 
 
 def _short(name: Term) -> str:

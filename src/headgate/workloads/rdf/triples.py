@@ -24,21 +24,15 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.errors import HeadgateError
-from headgate.rdf.language.model import XSD, Compare, Edge, Pattern, iri, literal
+from headgate.rdf.language.model import XSD
 from headgate.records.programs.programs import starts
 from headgate.workloads.columns import Key, choose, digits, either, glue, integers, joined, uniform
 from headgate.workloads.rdf.publications import BASE, RdfWorkload, Triples
 from headgate.workloads.records.synthetic import distinct
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.rdf.language.model import Term
-
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
-    Statement = tuple[Term, Term, Term]
+    from headgate.workloads.columns import Bools, Ints, Texts
+    from headgate.workloads.rdf.publications import Statement
 
 
 EVERY_THIRD = 3
@@ -135,16 +129,16 @@ def draw_subgraphs(graphs: Graphs, size: tuple[int, int], key: Key) -> Graphs:
         inside[some, graphs.source[some, edge[some]]] = True
         inside[some, graphs.target[some, edge[some]]] = True
     real = chosen >= 0
-    place = np.cumsum(inside, axis=1) - 1
+    position = np.cumsum(inside, axis=1) - 1
     at = np.maximum(chosen, 0)
     source, label, target = (
         np.take_along_axis(each, at, axis=1) for each in (graphs.source, graphs.label, graphs.target)
     )
     return Graphs(
         graphs.nodes[inside].reshape(len(graphs.nodes), count),
-        np.take_along_axis(place, source, axis=1),
+        np.take_along_axis(position, source, axis=1),
         label,
-        np.take_along_axis(place, target, axis=1),
+        np.take_along_axis(position, target, axis=1),
         real,
     )
 
@@ -201,23 +195,6 @@ class Paper(RdfWorkload):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
-        for what, (nodes, edges) in (("publication", self.publication), ("subscription", self.subscription)):
-            if not 2 <= nodes <= edges + 1 <= nodes * (nodes - 1) * self.labels // 2:
-                raise HeadgateError(
-                    f"a {what} of {nodes} nodes and {edges} edges: give 2 nodes or more, so many edges less "
-                    "one at least, and properties enough to tell them apart"
-                )
-        if self.subscription[0] > self.publication[0] or self.publication[0] > self.nodes:
-            raise HeadgateError(
-                f"{self.subscription[0]} nodes of {self.publication[0]} of {self.nodes}: "
-                "a subscription has no more than a publication, which has no more than there are"
-            )
-        if not 0 <= self.stars <= self.subscription[0]:
-            raise HeadgateError(f"{self.stars} stars of {self.subscription[0]} nodes: give as many at most")
-        if self.publications < 1 or self.unsent < 1:
-            raise HeadgateError("there must be a publication and an unsent graph at least")
-        if not all(0 <= part <= 1 for part in (self.ratio, self.overlap, self.starred)):
-            raise HeadgateError("ratio, overlap and starred are parts, from 0 to 1")
         if self.ratio * self.publications > 1:
             raise HeadgateError(
                 f"{self.ratio:g} of the subscriptions cannot match each of {self.publications} publications "
@@ -241,21 +218,6 @@ class Paper(RdfWorkload):
         parts: Texts = pa.concat_arrays([edges, bounds]).take(pa.array(order, pa.int64()))
         inner = joined(starts(np.bincount(row, minlength=len(rows))), parts, " . ")
         return glue(f"PREFIX : <{BASE}> ASK {{ ", inner, " }")
-
-    def models(self, rows: Ints, seed: int) -> list[Pattern]:
-        """Make the filters of some rows without a parser."""
-        drawn = self.draw(rows, seed)
-        bounds: list[list[Compare]] = [[] for _ in rows]
-        for row, variable, sign, value in zip(*(column.tolist() for column in drawn[4:]), strict=True):
-            bounds[row].append(Compare(_SIGNS[sign], f"?v{variable}", _number(value)))
-        made = [
-            Edge(self._term(s), iri(f"{BASE}p{p}"), self._term(o))
-            for s, p, o in zip(
-                drawn.subject.tolist(), drawn.label.tolist(), drawn.object.tolist(), strict=True
-            )
-        ]
-        start = drawn.start.tolist()
-        return [Pattern(tuple(made[start[n] : start[n + 1]]), tuple(bounds[n])) for n in range(len(rows))]
 
     def triples(self, rows: Ints, seed: int) -> Triples:
         """Draw the events with the given row numbers; there are `publications` different ones."""
@@ -345,18 +307,7 @@ class Paper(RdfWorkload):
         quoted = glue('"', digits(nodes // EVERY_THIRD), f'"^^<{XSD}integer>')
         return either(self._is_value(nodes), quoted, glue(f"<{BASE}n", digits(nodes), ">"))
 
-    def _term(self, node: int) -> Term:
-        if node < 0:
-            return f"?v{-node}"
-        if self.constrained and node % EVERY_THIRD == 0:
-            return _number(node // EVERY_THIRD)
-        return iri(f"{BASE}n{node}")
-
 
 @lru_cache(maxsize=16)
 def _pool(universe: Universe, size: tuple[int, int], count: int, seed: int) -> Graphs:
     return draw_graphs(universe, size, Key(seed, _EVENTS, "", np.arange(count)))
-
-
-def _number(value: int) -> Term:
-    return literal(str(value), f"{XSD}integer")

@@ -27,47 +27,15 @@ from headgate.workloads.columns import (
     weighted,
     zipf_rank,
 )
-from headgate.workloads.records import advertising_filters
-from headgate.workloads.records.advertising_filters import (
-    BROWSERS,
-    CATEGORIES,
-    CITIES_EACH,
-    CONNECTIONS,
-    COUNTRIES,
-    DAYS,
-    DEVICES,
-    INTERESTS,
-    KINDS,
-    LANGUAGES,
-    POSITIONS,
-    SEGMENTS,
-    SITES,
-    START,
-    SYSTEMS,
-    TOPICS,
-    WEEKDAYS,
-)
+from headgate.workloads.records import advertising_filters as vocabulary
+from headgate.workloads.records.synthetic import SUBSCRIPTION_SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from headgate.workloads.columns import Floats, Ints
 
     Column = pa.Array[Any]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = [
-    "DAYS",
-    "EVENTS",
-    "START",
-    "SUBSCRIPTIONS",
-    "events",
-    "schema",
-    "subscription_schema",
-    "subscriptions",
-]
 
 SUBSCRIPTIONS = "subscriptions"
 EVENTS = "events"
@@ -90,14 +58,17 @@ _BROWSER_OF_SYSTEM = np.array(
     ]
 )
 _NAMES_PER_LIST = 5
-_FOLDERS = [f"/{category}/{topic}/{kind}-" for category in CATEGORIES for topic in TOPICS for kind in KINDS]
+_FOLDERS = [
+    f"/{category}/{topic}/{kind}-"
+    for category in vocabulary.CATEGORIES
+    for topic in vocabulary.TOPICS
+    for kind in vocabulary.KINDS
+]
 
 
 def subscription_schema() -> pa.Schema:
     """Describe the columns of `subscriptions`."""
-    return pa.schema(
-        [pa.field("id", pa.string(), nullable=False), pa.field("filter", pa.string(), nullable=False)]
-    )
+    return SUBSCRIPTION_SCHEMA
 
 
 def schema() -> pa.Schema:
@@ -135,7 +106,7 @@ def schema() -> pa.Schema:
 def subscriptions(rows: Ints, seed: int) -> pa.RecordBatch:
     """Make the campaigns with the given row numbers."""
     rows = np.asarray(rows, np.int64)
-    filters = pa.array(advertising_filters.filters(rows, seed, SUBSCRIPTIONS), pa.string())
+    filters = pa.array(vocabulary.filters(rows, seed, SUBSCRIPTIONS), pa.string())
     return pa.RecordBatch.from_arrays([numbered("campaign-", rows, 7), filters], schema=subscription_schema())
 
 
@@ -152,39 +123,43 @@ def events(rows: Ints, seed: int) -> pa.RecordBatch:
     columns |= _machine(key("device"))
     columns |= _page(key("site"))
     columns |= _visitor(key("user"))
-    columns["interests"] = _name_lists(key("interests"), INTERESTS, 0.7, (8, 14, 24, 24, 18, 12), hidden=0.05)
+    columns["interests"] = _name_lists(
+        key("interests"), vocabulary.INTERESTS, 0.7, (8, 14, 24, 24, 18, 12), hidden=0.05
+    )
     columns["blocked_categories"] = _name_lists(
-        key("blocked"), CATEGORIES[::-1], 1.1, (45, 20, 15, 10, 6, 4), hidden=0.1
+        key("blocked"), vocabulary.CATEGORIES[::-1], 1.1, (45, 20, 15, 10, 6, 4), hidden=0.1
     )
     return pa.RecordBatch.from_arrays([columns[field.name] for field in schema()], schema=schema())
 
 
 def _when(key: Key) -> dict[str, Column]:
-    day = integers(key, 0, DAYS)
+    day = integers(key, 0, vocabulary.DAYS)
     hour = weighted(key, _BY_HOUR, draw=1)
     within = integers(key, 0, 3600 * _MICROSECONDS, draw=2)
-    start = int(START.timestamp()) * _MICROSECONDS
+    start = int(vocabulary.START.timestamp()) * _MICROSECONDS
     time = start + (day * 24 + hour) * 3600 * _MICROSECONDS + within
     return {
         "time": pa.array(time, pa.timestamp("us", tz="UTC")),
         "hour": pa.array(hour),
-        "weekday": choose(WEEKDAYS, day % 7),
+        "weekday": choose(vocabulary.WEEKDAYS, day % 7),
     }
 
 
 def _where(key: Key) -> dict[str, Column]:
-    country = zipf_rank(key, len(COUNTRIES), 0.9)
-    city = country * CITIES_EACH + zipf_rank(key, CITIES_EACH, 0.8, draw=1)
-    own = np.array([LANGUAGES.index(each.language) for each in COUNTRIES])[country]
-    other = zipf_rank(key, len(LANGUAGES), 1.0, draw=2)
-    language = np.where(uniform(key, draw=3) < 0.85, own, other)
+    country = zipf_rank(key, len(vocabulary.COUNTRIES), 0.9)
+    city = country * vocabulary.CITIES_EACH + zipf_rank(key, vocabulary.CITIES_EACH, 0.8, draw=1)
+    native = np.array([vocabulary.LANGUAGES.index(each.language) for each in vocabulary.COUNTRIES])[country]
+    other = zipf_rank(key, len(vocabulary.LANGUAGES), 1.0, draw=2)
+    language = np.where(uniform(key, draw=3) < 0.85, native, other)
     return {
-        "country": choose([each.code for each in COUNTRIES], country),
+        "country": choose([each.code for each in vocabulary.COUNTRIES], country),
         # Some visitors can be placed in a country only.
         "city": choose(
-            [c for each in COUNTRIES for c in each.cities], city, hidden=uniform(key, draw=4) < 0.06
+            [c for each in vocabulary.COUNTRIES for c in each.cities],
+            city,
+            hidden=uniform(key, draw=4) < 0.06,
         ),
-        "language": choose(LANGUAGES, language),
+        "language": choose(vocabulary.LANGUAGES, language),
     }
 
 
@@ -193,24 +168,29 @@ def _machine(key: Key) -> dict[str, Column]:
     system = _given(_SYSTEM_OF_DEVICE, device, uniform(key, draw=1))
     browser = _given(_BROWSER_OF_SYSTEM, system, uniform(key, draw=2))
     return {
-        "device": choose(DEVICES, device),
-        "os": choose(SYSTEMS, system),
-        "browser": choose(BROWSERS, browser),
-        "connection": choose(CONNECTIONS, zipf_rank(key, len(CONNECTIONS), 0.8, draw=3)),
+        "device": choose(vocabulary.DEVICES, device),
+        "os": choose(vocabulary.SYSTEMS, system),
+        "browser": choose(vocabulary.BROWSERS, browser),
+        "connection": choose(
+            vocabulary.CONNECTIONS, zipf_rank(key, len(vocabulary.CONNECTIONS), 0.8, draw=3)
+        ),
     }
 
 
 def _page(key: Key) -> dict[str, Column]:
-    site = zipf_rank(key, len(SITES), 0.8)
-    category = zipf_rank(key, len(CATEGORIES), 0.8, draw=1)
-    topic = zipf_rank(key, len(TOPICS), 0.7, draw=2)
-    kind = zipf_rank(key, len(KINDS), 0.5, draw=3)
+    site = zipf_rank(key, len(vocabulary.SITES), 0.8)
+    category = zipf_rank(key, len(vocabulary.CATEGORIES), 0.8, draw=1)
+    topic = zipf_rank(key, len(vocabulary.TOPICS), 0.7, draw=2)
+    kind = zipf_rank(key, len(vocabulary.KINDS), 0.5, draw=3)
     number = integers(key, 1, 10_000, draw=4)
     return {
-        "site": choose(SITES, site),
-        "category": choose(CATEGORIES, category),
-        "path": glue(choose(_FOLDERS, (category * len(TOPICS) + topic) * len(KINDS) + kind), digits(number)),
-        "position": choose(POSITIONS, zipf_rank(key, len(POSITIONS), 0.7, draw=5)),
+        "site": choose(vocabulary.SITES, site),
+        "category": choose(vocabulary.CATEGORIES, category),
+        "path": glue(
+            choose(_FOLDERS, (category * len(vocabulary.TOPICS) + topic) * len(vocabulary.KINDS) + kind),
+            digits(number),
+        ),
+        "position": choose(vocabulary.POSITIONS, zipf_rank(key, len(vocabulary.POSITIONS), 0.7, draw=5)),
         # The square root leans towards pages that are seen.
         "viewability": pa.array(np.round(np.sqrt(uniform(key, draw=6)), 3)),
         "price_floor": pa.array(np.round(0.05 + _exponential(uniform(key, draw=7), 0.8), 2)),
@@ -225,7 +205,11 @@ def _visitor(key: Key) -> dict[str, Column]:
     member = uniform(key, draw=3) < 0.35
     score = np.round(uniform(key, draw=4), 3)
     visits = _exponential(uniform(key, draw=5), 9).astype(np.int64)
-    segment = choose(SEGMENTS, zipf_rank(key, len(SEGMENTS), 0.7, draw=6), hidden=uniform(key, draw=7) < 0.05)
+    segment = choose(
+        vocabulary.SEGMENTS,
+        zipf_rank(key, len(vocabulary.SEGMENTS), 0.7, draw=6),
+        hidden=uniform(key, draw=7) < 0.05,
+    )
     user = pa.StructArray.from_arrays(
         [segment, pa.array(score), pa.array(visits)],
         fields=list(schema().field("user").type),

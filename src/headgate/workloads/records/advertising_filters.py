@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.workloads.columns import Ints
+
     Wish = Callable[[Key], list[str]]
 
 
@@ -134,7 +136,7 @@ _BY_SHAPE = (90, 3, 5, 2)
 _MOST = len(_BY_WISHES) - 1
 
 
-def filters(rows: NDArray[np.int64], seed: int, table: str) -> list[str]:
+def filters(rows: Ints, seed: int, table: str) -> list[str]:
     """Write the filter of each row."""
 
     def key(column: str) -> Key:
@@ -156,8 +158,8 @@ def _fill(
     parts: NDArray[np.object_],
     aspects: dict[Wish, float],
     key: Callable[[str], Key],
-    start: NDArray[np.int64],
-    stop: NDArray[np.int64],
+    start: Ints,
+    stop: Ints,
 ) -> None:
     """Write different wishes into the places from `start` up to `stop` of each row."""
     # Exponential races (Efraimidis and Spirakis 2006) sample without replacement by weight.
@@ -165,11 +167,11 @@ def _fill(
         -np.log1p(-uniform(key(wish.__name__.lstrip("_")))) / weight for wish, weight in aspects.items()
     ]
     places = start + np.argsort(np.argsort(np.stack(finish), axis=0), axis=0)
-    for wish, place in zip(aspects, places, strict=True):
-        (chosen,) = np.nonzero(place < stop)
+    for wish, position in zip(aspects, places, strict=True):
+        (chosen,) = np.nonzero(position < stop)
         own = key(wish.__name__.lstrip("_"))
         texts = wish(own._replace(rows=own.rows[chosen]))
-        parts[chosen, place[chosen]] = np.array(texts, dtype=object)
+        parts[chosen, position[chosen]] = np.array(texts, dtype=object)
 
 
 def _join(shape: int, wishes: list[str]) -> str:
@@ -232,24 +234,16 @@ def _segment(key: Key) -> list[str]:
     return _write(key, forms, _one(key, SEGMENTS, 0.5, draw=2), _some(key, SEGMENTS, 0.4, (2, 3), draw=3))
 
 
-def _device(key: Key) -> list[str]:
-    return _write_names(key, "device", DEVICES)
+def _named(attribute: str, names: Sequence[str]) -> Wish:
+    """Wish for one or some of the names of an attribute, or for none of them."""
+    forms = {" = '{0}'": 50.0, " IN ({1})": 30.0, " != '{0}'": 12.0, " NOT IN ({1})": 8.0}
+    wished = {attribute + form: weight for form, weight in forms.items()}
 
+    def wish(key: Key) -> list[str]:
+        return _write(key, wished, _one(key, names, 0.5, draw=2), _some(key, names, 0.5, (2, 3), draw=3))
 
-def _os(key: Key) -> list[str]:
-    return _write_names(key, "os", SYSTEMS)
-
-
-def _browser(key: Key) -> list[str]:
-    return _write_names(key, "browser", BROWSERS)
-
-
-def _connection(key: Key) -> list[str]:
-    return _write_names(key, "connection", CONNECTIONS)
-
-
-def _position(key: Key) -> list[str]:
-    return _write_names(key, "position", POSITIONS)
+    wish.__name__ = attribute
+    return wish
 
 
 def _weekday(key: Key) -> list[str]:
@@ -355,7 +349,8 @@ def _period(key: Key) -> list[str]:
 # The weights say how often a filter makes the wish.
 _NARROW: dict[Wish, float] = {_place: 5, _content: 4, _site: 3, _interests: 3, _segment: 3}
 _BROAD: dict[Wish, float] = {
-    _device: 3, _os: 2, _browser: 1, _connection: 1.5, _position: 3, _weekday: 3, _hour: 4, _age: 6,
+    _named("device", DEVICES): 3, _named("os", SYSTEMS): 2, _named("browser", BROWSERS): 1,
+    _named("connection", CONNECTIONS): 1.5, _named("position", POSITIONS): 3, _weekday: 3, _hour: 4, _age: 6,
     _income: 3, _viewability: 4, _price: 4, _member: 2, _blocked: 1.2, _score: 2, _visits: 3, _period: 4,
 }  # fmt: skip
 
@@ -365,13 +360,6 @@ def _write(key: Key, forms: Mapping[str, float], *values: Sequence[object]) -> l
     chosen = weighted(key, list(forms.values()), draw=1).tolist()
     fill = [form.format for form in forms]
     return [fill[form](*row) for form, *row in zip(chosen, *values, strict=True)]
-
-
-def _write_names(key: Key, attribute: str, names: Sequence[str]) -> list[str]:
-    """Wish for one or some of the names, or for none of them."""
-    forms = {" = '{0}'": 50.0, " IN ({1})": 30.0, " != '{0}'": 12.0, " NOT IN ({1})": 8.0}
-    wished = {attribute + form: weight for form, weight in forms.items()}
-    return _write(key, wished, _one(key, names, 0.5, draw=2), _some(key, names, 0.5, (2, 3), draw=3))
 
 
 def _one(key: Key, names: Sequence[str], exponent: float, draw: int) -> list[str]:
@@ -390,5 +378,5 @@ def _some(key: Key, names: Sequence[str], exponent: float, between: tuple[int, i
     ]
 
 
-def _take(names: Sequence[str], at: NDArray[np.int64]) -> list[str]:
+def _take(names: Sequence[str], at: Ints) -> list[str]:
     return [names[rank] for rank in at.tolist()]

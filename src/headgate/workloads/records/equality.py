@@ -18,9 +18,8 @@ from headgate.workloads.records.specification import Attribute, Operator, Specif
 from headgate.workloads.records.synthetic import Synthetic, distinct, operands
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.workloads.columns import Ints
 
-    Ints = NDArray[np.int64]
 
 _PRESENCE = 0.83
 
@@ -57,15 +56,8 @@ _CONJUNCTIONS, _PLACES = 4, 8
 class Equality(Synthetic):
     """W-eq."""
 
-    @property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """List the attributes: categories, then numbers."""
-        return (*_CATEGORIES, *_NUMBERS)
-
-    @property
-    def table(self) -> str:
-        """Name the tables that values are drawn for."""
-        return "equality"
+    table = "equality"
+    attributes = (*_CATEGORIES, *_NUMBERS)
 
     def specification(self, rows: Ints, seed: int) -> Specification:
         """Draw the filters with the given row numbers."""
@@ -82,11 +74,11 @@ class Equality(Synthetic):
         first = np.repeat(integers(key("first", rows), 0, len(_CATEGORIES)), conjunctions) + 7 * turn
         equalities = weighted(key("equalities", conjunction), _BY_EQUALITIES)
         sizes = equalities + weighted(key("others", conjunction), _BY_OTHERS)
-        owner, place = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
-        address = conjunction[owner] * _PLACES + place
+        owner, position = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
+        address = conjunction[owner] * _PLACES + position
         equal = np.array(_EQUALITIES)[weighted(key("equality", address), _BY_EQUALITY)]
         other = np.array(_OTHERS)[weighted(key("other", address), _BY_OTHER)]
-        operator = np.where(place < equalities[owner], equal, other).astype(np.uint8)
+        operator = np.where(position < equalities[owner], equal, other).astype(np.uint8)
         is_range = np.isin(operator, [each for each in Operator if each.is_range])
         number = rank(is_range, sizes)
         categories = distinct(
@@ -96,7 +88,7 @@ class Equality(Synthetic):
         attribute = np.where(
             is_range,
             len(_CATEGORIES) + numbers[owner, number % _MOST_NUMBERS],
-            categories[owner, place - number],
+            categories[owner, position - number],
         )
         start, values = operands(self.attributes, attribute, operator, key("", address), _LAW)
         return Specification(

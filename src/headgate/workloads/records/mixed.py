@@ -26,9 +26,8 @@ from headgate.workloads.records.specification import Attribute, Operator, Specif
 from headgate.workloads.records.synthetic import Synthetic, distinct, operands
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.workloads.columns import Ints
 
-    Ints = NDArray[np.int64]
 
 VARIANTS = ("mixed", "ranges", "negations", "growth")
 FILTERS_PER_ACCOUNT = 100_000
@@ -59,6 +58,8 @@ _NEGATED = np.array([Operator.NE, Operator.NOT_IN, Operator.NOT_BETWEEN])
 class Mixed(Synthetic):
     """W-mix and its variants; `total` is how many filters there will be, for the accounts of `growth`."""
 
+    table = "mixed"
+
     variant: str = "mixed"
     total: int = FILTERS_PER_ACCOUNT
 
@@ -75,11 +76,6 @@ class Mixed(Synthetic):
         accounts = max(1, self.total // FILTERS_PER_ACCOUNT)
         return (*_ATTRIBUTES, Attribute("account", True, accounts, 0.0, 1.0))
 
-    @property
-    def table(self) -> str:
-        """Name the tables that values are drawn for."""
-        return "mixed"
-
     def specification(self, rows: Ints, seed: int) -> Specification:
         """Draw the filters with the given row numbers."""
         rows = np.asarray(rows, np.int64)
@@ -89,17 +85,17 @@ class Mixed(Synthetic):
 
         drawn = weighted(key("size"), _BY_SIZE)
         sizes = drawn + 1 if self.variant == "growth" else drawn
-        owner, place = np.repeat(np.arange(len(rows)), sizes), within(sizes)
-        address = rows[owner] * _PLACES + place
+        owner, position = np.repeat(np.arange(len(rows)), sizes), within(sizes)
+        address = rows[owner] * _PLACES + position
         operator = weighted(key("operator", address), _BY_OPERATOR)
         only = np.full(len(rows), True) if self.variant == "ranges" else uniform(key("only")) < _RANGES_ONLY
         operator[only[owner]] = Operator.BETWEEN
         # The account of `growth` comes after what other variants draw, so that it changes nothing there.
-        extra = place == drawn[owner]
+        extra = position == drawn[owner]
         operator[extra] = Operator.EQ
         is_range = operator == Operator.BETWEEN
         number = rank(is_range, sizes)
-        category = place - number
+        category = position - number
         attribute = np.where(
             is_range,
             len(_CATEGORIES) + distinct(key("numbers"), _MOST, len(_NUMBERS))[owner, number % _MOST],
@@ -108,7 +104,7 @@ class Mixed(Synthetic):
         attribute[extra] = _ACCOUNT
         if self.variant == "negations":
             positive = np.minimum(weighted(key("positive"), _BY_POSITIVE), drawn - 1)
-            operator = np.where(place < positive[owner], operator, _NEGATED[operator])
+            operator = np.where(position < positive[owner], operator, _NEGATED[operator])
         kinds = operator.astype(np.uint8)
         start, values = operands(self.attributes, attribute, kinds, key("", address), _LAW)
         return Specification(

@@ -2,8 +2,7 @@
 
 A filter is conjunctions joined by OR, a conjunction is predicates joined by AND, a predicate is an
 attribute, an operator and operands. All of them lie in flat arrays, so that ten million filters are drawn
-without a Python object each; `specification_texts` and `specification_programs` turn them into what the
-rest of Headgate reads.
+without a Python object each; `texts` writes them.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from headgate.workloads.columns import choose, digits, glue, joined
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-    Texts = pa.Array[pa.Scalar[pa.lib.StringType]]
+    from headgate.workloads.columns import Bools, Ints, Texts
 
 
 class Attribute(NamedTuple):
@@ -36,8 +33,8 @@ class Attribute(NamedTuple):
     name: str
     is_text: bool
     size: int
-    exponent: float
-    presence: float
+    exponent: float = 0.0
+    presence: float = 1.0
 
 
 class Operator(IntEnum):
@@ -102,50 +99,6 @@ class Specification(NamedTuple):
         """Mark the predicates with one of the operators."""
         return np.array([each in operators for each in Operator])[self.operator]
 
-    def check(self) -> None:
-        """Assert the invariants."""
-        for starts, size in (
-            (self.conjunction_start, len(self.predicate_start) - 1),
-            (self.predicate_start, self.predicates),
-            (self.operand_start, len(self.operands)),
-        ):
-            assert starts[0] == 0
-            assert starts[-1] == size
-            assert bool((np.diff(starts) > 0).all())
-        assert len(self.operator) == self.predicates == len(self.operand_start) - 1
-        sizes = np.diff(self.predicate_start)
-        conjunctions = np.diff(self.conjunction_start)
-        assert bool((sizes[np.repeat(conjunctions, conjunctions) > 1] > 1).all())
-        self._check_attributes(sizes, conjunctions)
-        self._check_operands()
-
-    def _check_attributes(self, sizes: Ints, conjunctions: Ints) -> None:
-        count = len(self.attributes)
-        named = np.repeat(np.arange(len(sizes)), sizes) * count + self.attribute
-        assert len(np.unique(named)) == len(named), "attributes of a conjunction differ"
-        first = self.attribute[self.predicate_start[:-1]]
-        begun = np.repeat(np.arange(self.filters), conjunctions) * count + first
-        assert len(np.unique(begun)) == len(begun), "conjunctions of a filter begin differently"
-
-    def _check_operands(self) -> None:
-        counts = np.diff(self.operand_start)
-        is_text = np.array([each.is_text for each in self.attributes])[self.attribute]
-        ranges = self.is_operator(*(each for each in Operator if each.is_range))
-        assert not bool((ranges & is_text).any()), "a range is about a number"
-        assert bool((counts[self.is_operator(Operator.BETWEEN, Operator.NOT_BETWEEN)] == 2).all())
-        plain = self.is_operator(Operator.EQ, Operator.NE, Operator.GE, Operator.LE)
-        assert bool((counts[plain] == 1).all())
-        sizes = np.array([each.size for each in self.attributes])[self.attribute]
-        assert bool((self.operands >= 0).all())
-        assert bool((self.operands < np.repeat(sizes, counts)).all())
-        as_text = text_order(max((each.size for each in self.attributes), default=1))[self.operands]
-        places = np.where(np.repeat(is_text, counts), as_text, self.operands)
-        inside = np.repeat(np.arange(len(counts)), counts)
-        steps = np.diff(places)[inside[1:] == inside[:-1]]
-        lists = self.is_operator(Operator.IN, Operator.NOT_IN)[inside[1:][inside[1:] == inside[:-1]]]
-        assert bool((steps[lists] > 0).all()), "a list ascends"
-        assert bool((steps >= 0).all()), "a range ascends"
-
 
 @lru_cache(maxsize=8)
 def text_order(size: int) -> Ints:
@@ -169,8 +122,8 @@ def within(counts: Ints) -> Ints:
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    found: Ints = np.arange(total) - np.repeat(ends - counts, counts)
-    return found
+    places: Ints = np.arange(total) - np.repeat(ends - counts, counts)
+    return places
 
 
 def rank(marked: Bools, counts: Ints) -> Ints:
@@ -182,8 +135,8 @@ def rank(marked: Bools, counts: Ints) -> Ints:
     ones = marked.astype(np.int64)
     before = np.cumsum(ones) - ones
     first = np.cumsum(counts) - counts
-    found: Ints = before - np.repeat(before[first] if len(before) else first, counts)
-    return found
+    ranks: Ints = before - np.repeat(before[first] if len(before) else first, counts)
+    return ranks
 
 
 _FORMS = {

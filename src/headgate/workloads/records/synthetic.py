@@ -10,7 +10,7 @@ filter, and are drawn for these as columns are for rows (see `columns`). So only
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.workloads.columns import Ints
     from headgate.workloads.records.specification import Attribute, Specification
-
-    Ints = NDArray[np.int64]
 
 
 LONGEST = 8
@@ -45,17 +44,17 @@ def distinct(key: Key, count: int, choices: int, first: Ints | None = None) -> I
     >>> distinct(Key(1, "t", "c", np.arange(3)), 4, 4).tolist()
     [[1, 2, 3, 0], [0, 3, 1, 2], [3, 2, 0, 1]]
     """
-    found = np.empty((len(key.rows), count), np.int64)
+    columns = np.empty((len(key.rows), count), np.int64)
     taken: list[Ints] = []
-    for place in range(count):
-        given = first if place == 0 else None
-        drawn = integers(key, 0, choices - place, draw=place) if given is None else given
+    for column in range(count):
+        given = first if column == 0 else None
+        drawn = integers(key, 0, choices - column, draw=column) if given is None else given
         for other in taken:
             # From the lowest up: the n-th free number is found by stepping over those taken.
             drawn = drawn + (drawn >= other)
-        found[:, place] = drawn
+        columns[:, column] = drawn
         _insert(taken, drawn)
-    return found
+    return columns
 
 
 def _insert(ordered: list[Ints], new: Ints) -> None:
@@ -67,11 +66,11 @@ def _insert(ordered: list[Ints], new: Ints) -> None:
 
 def values(attributes: Sequence[Attribute], attribute: Ints, key: Key) -> Ints:
     """Draw a value of the given attribute for each row of the key."""
-    found = np.empty(len(attribute), np.int64)
+    drawn = np.empty(len(attribute), np.int64)
     for number in np.unique(attribute).tolist():
         (at,) = np.nonzero(attribute == number)
-        found[at] = _value(attributes[number], key._replace(rows=key.rows[at]))
-    return found
+        drawn[at] = _value(attributes[number], key._replace(rows=key.rows[at]))
+    return drawn
 
 
 def _value(attribute: Attribute, key: Key) -> Ints:
@@ -116,16 +115,16 @@ def operands(
     counts[ranges] = 2
     counts[lists] = lengths
     start = starts(counts)
-    found = np.empty(start[-1], np.int64)
-    found[start[single]] = values(attributes, attribute[single], of(single, "value"))
-    found[np.repeat(start[lists], lengths) + within(lengths)] = listed
+    drawn = np.empty(start[-1], np.int64)
+    drawn[start[single]] = values(attributes, attribute[single], of(single, "value"))
+    drawn[np.repeat(start[lists], lengths) + within(lengths)] = listed
     sizes = np.array([each.size for each in attributes], np.int64)[attribute[ranges]]
     own = of(ranges, "range")
     shares = narrow + (wide - narrow) * uniform(own)
     width = np.maximum(np.round(shares * sizes).astype(np.int64), 1)
     low = np.floor(uniform(own, draw=1) * (sizes - width + 1)).astype(np.int64)
-    found[start[ranges]], found[start[ranges] + 1] = low, low + width - 1
-    return start, found
+    drawn[start[ranges]], drawn[start[ranges] + 1] = low, low + width - 1
+    return start, drawn
 
 
 def _lists(attributes: Sequence[Attribute], attribute: Ints, key: Key, most: int) -> tuple[Ints, Ints]:
@@ -171,15 +170,13 @@ SUBSCRIPTION_SCHEMA = pa.schema(
 class SpecifiedWorkload(ABC):
     """Filters and events over attributes; each row depends on its number and the seed alone."""
 
+    table: ClassVar[str]
+    """The name of the tables that values are drawn for; variants of one name share their draws."""
+
     @property
     @abstractmethod
     def attributes(self) -> tuple[Attribute, ...]:
         """List the attributes of events, in the order of the specification."""
-
-    @property
-    @abstractmethod
-    def table(self) -> str:
-        """Name the tables that values are drawn for; variants of one name share their draws."""
 
     @abstractmethod
     def specification(self, rows: Ints, seed: int) -> Specification:

@@ -159,14 +159,14 @@ def below(label: str) -> tuple[tuple[str, str], ...]:
     >>> below("mailbox")[:3]
     (('mailbox', 'mail'), ('mail', 'from'), ('mail', 'date'))
     """
-    found: dict[tuple[str, str], None] = {}
+    known: dict[tuple[str, str], None] = {}
     level = [label]
     while level:
         pairs = [(parent, child) for parent in level for child in CHILDREN.get(parent, ())]
-        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in found]
-        found.update(dict.fromkeys(fresh))
+        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        known.update(dict.fromkeys(fresh))
         level = list(dict.fromkeys(child for _, child in fresh))
-    return tuple(found)
+    return tuple(known)
 
 
 def labels() -> tuple[tuple[str, str], ...]:

@@ -13,21 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headgate.errors import HeadgateError
 from headgate.workloads.xml.schema import CHILDREN, EITHER, ROOT_LABEL, below, labels, values
-from headgate.xml.language.model import (
-    ANY,
-    CHILD,
-    CONT,
-    DESCENDANT,
-    ROOT,
-    TEXT,
-    VAL,
-    Node,
-    Pattern,
-    Test,
-    is_attribute,
-)
+from headgate.xml.language import model
 from headgate.xml.views.views import canonical
 
 LARGEST = 16
@@ -89,32 +76,6 @@ class ViewLaw(NamedTuple):
     topics: int = 0
     """So many views come first, each of one label; all others name these labels only. 0 is no such views."""
 
-    def check(self) -> None:
-        """Refuse what cannot be drawn."""
-        if not 0 < len(self.sizes) <= LARGEST or min(self.sizes) < 0 or sum(self.sizes) <= 0:
-            raise HeadgateError(f"sizes of views are weights of 1 to {LARGEST} nodes, not {self.sizes}")
-        for name in (
-            "absolute",
-            "descendant",
-            "loose",
-            "wildcard",
-            "branch",
-            "test",
-            "compared",
-            "returned",
-            "content",
-            "textual",
-            "further",
-            "kept",
-        ):
-            part = getattr(self, name)
-            if not 0 <= part <= 1:
-                raise HeadgateError(f"{name} is a part, from 0 to 1, not {part}")
-        if self.period < 1:
-            raise HeadgateError(f"one view in {self.period} cannot be drawn again: give 1 or more")
-        if not 0 <= self.topics <= len(_POPULAR):
-            raise HeadgateError(f"{self.topics} topics: there are labels for 0 to {len(_POPULAR)}")
-
 
 class Walk:
     """A view that is being drawn, with random numbers from 0 to 1 that are used in turn."""
@@ -130,7 +91,7 @@ class Walk:
         self._shown: list[str] = []
         self._axis: list[str] = []
         self._parent: list[int] = []
-        self._tests: list[tuple[Test, ...]] = []
+        self._tests: list[tuple[model.Test, ...]] = []
         self._returns: list[tuple[str, ...]] = []
         self._begin()
         self._mark()
@@ -140,29 +101,29 @@ class Walk:
         self._drawn, self._used = drawn, 0
         size = len(self._label)
         self._go(size + 1 + (self._chance() < self._law.further), short=False)
-        for place in range(size):
+        for node in range(size):
             if self._chance() >= self._law.kept:
-                self._returns[place] = self._return(place)
+                self._returns[node] = self._return(node)
         self._mark()
 
     def finish(self) -> None:
         """Go down to the text of an element, now and then."""
         if self._chance() >= self._law.textual or len(self._label) in (*range(_SHORT + 1), LARGEST):
             return
-        ends = [place for place in range(len(self._label)) if self._has_text(place)]
+        ends = [node for node in range(len(self._label)) if self._has_text(node)]
         if ends:
-            place = ends[int(self._chance() * len(ends))]
-            self._add(self._label[place], TEXT, CHILD, place, TEXT)
+            node = ends[int(self._chance() * len(ends))]
+            self._add(self._label[node], model.TEXT, model.CHILD, node, model.TEXT)
             self._mark()
 
-    def _has_text(self, place: int) -> bool:
-        label = self._label[place]
-        return bool(values(self._above[place], label)) and not is_attribute(label)
+    def _has_text(self, node: int) -> bool:
+        label = self._label[node]
+        return bool(values(self._above[node], label)) and not model.is_attribute(label)
 
-    def pattern(self) -> Pattern:
+    def pattern(self) -> model.Pattern:
         """Make the view, in its canonical form."""
         columns = zip(self._shown, self._axis, self._parent, self._tests, self._returns, strict=True)
-        return canonical(Pattern(tuple(Node(*each) for each in columns))).pattern
+        return canonical(model.Pattern(tuple(model.Node(*each) for each in columns))).pattern
 
     def _chance(self) -> float:
         # One that needs more begins again with the first, which none has been seen to.
@@ -176,17 +137,17 @@ class Walk:
         tables = _tables(self._law)
         size = 1 + bisect_right(tables.sizes, self._chance())
         if self._chance() < self._law.absolute:
-            self._add("", ROOT_LABEL, CHILD, ROOT, shown=ROOT_LABEL)
+            self._add("", ROOT_LABEL, model.CHILD, model.ROOT, shown=ROOT_LABEL)
         else:
             above, label = self._choose(tables.starts[size - 1])
-            self._add(above, label, DESCENDANT, ROOT, shown=label)
+            self._add(above, label, model.DESCENDANT, model.ROOT, shown=label)
         self._go(size, short=size <= _SHORT)
 
     def _go(self, size: int, *, short: bool) -> None:
         """Go on until there are so many nodes, or no way is left."""
         last = len(self._label) - 1
         for _ in range(2 * size):
-            if last == ROOT or len(self._label) >= min(size, LARGEST):
+            if last == model.ROOT or len(self._label) >= min(size, LARGEST):
                 break
             last = self._step(last, short=short)
 
@@ -202,51 +163,51 @@ class Walk:
         """Go one step on, and return where it ended; ROOT if there is no way."""
         law = self._law
         parent = int(self._chance() * len(self._label)) if self._chance() < law.branch else last
-        while parent != ROOT and not _children(self._label[parent], law.topics):
+        while parent != model.ROOT and not _children(self._label[parent], law.topics):
             parent = self._parent[parent]
-        if parent == ROOT:
-            return ROOT
+        if parent == model.ROOT:
+            return model.ROOT
         label = self._label[parent]
-        axis, (above, child) = CHILD, self._choose(_children(label, law.topics))
+        axis, (above, child) = model.CHILD, self._choose(_children(label, law.topics))
         if self._chance() < (law.loose if short else law.descendant):
             far = self._choose(_below(label, law.topics))
-            if short or not is_attribute(far[1]):
-                axis, (above, child) = DESCENDANT, far
-        siblings = [place for place in range(parent + 1, len(self._label)) if self._parent[place] == parent]
+            if short or not model.is_attribute(far[1]):
+                axis, (above, child) = model.DESCENDANT, far
+        siblings = [node for node in range(parent + 1, len(self._label)) if self._parent[node] == parent]
         # A * beside other branches would ask for nothing that they do not, and //* for next to nothing.
-        plain = short or axis == DESCENDANT or is_attribute(child)
+        plain = short or axis == model.DESCENDANT or model.is_attribute(child)
         star = not (siblings or plain) and self._chance() < law.wildcard
-        shown = ANY if star else child
-        for place in siblings:
-            if self._shown[place] in (shown, ANY) or label in EITHER:
-                return place
+        shown = model.ANY if star else child
+        for node in siblings:
+            if self._shown[node] in (shown, model.ANY) or label in EITHER:
+                return node
         return self._add(above, child, axis, parent, shown)
 
     def _mark(self) -> None:
         """Draw tests and returns of nodes that have none yet."""
-        for place in range(len(self._returns), len(self._label)):
-            known = values(self._above[place], self._label[place])
-            tested = known and self._shown[place] != ANY and self._chance() < self._law.test
+        for node in range(len(self._returns), len(self._label)):
+            known = values(self._above[node], self._label[node])
+            tested = known and self._shown[node] != model.ANY and self._chance() < self._law.test
             self._tests.append((self._test(known),) if tested else ())
-            self._returns.append(self._return(place))
+            self._returns.append(self._return(node))
         if not any(self._returns):
-            self._returns[-1] = (VAL,)
+            self._returns[-1] = (model.VAL,)
 
-    def _return(self, place: int) -> tuple[str, ...]:
-        label = self._label[place]
+    def _return(self, node: int) -> tuple[str, ...]:
+        label = self._label[node]
         upper = label in _UPPER
         if self._chance() >= (self._law.returned / 8 if upper else self._law.returned):
             return ()
         large = upper and len(self._label) <= _SHORT
         content = label in CHILDREN and not large and self._chance() < self._law.content
-        return (CONT,) if content else (VAL,)
+        return (model.CONT,) if content else (model.VAL,)
 
-    def _test(self, known: tuple[str, ...]) -> Test:
+    def _test(self, known: tuple[str, ...]) -> model.Test:
         value = known[int(len(known) * self._chance() ** _COMMON)]
         if not value.replace(".", "", 1).isdecimal():
-            return Test("=", value)
+            return model.Test("=", value)
         chance = self._chance() / max(self._law.compared, 1e-9)
-        return Test("=" if chance >= 1 else ">" if chance < 0.5 else "<", float(value))
+        return model.Test("=" if chance >= 1 else ">" if chance < 0.5 else "<", float(value))
 
 
 class _Tables(NamedTuple):
@@ -260,7 +221,6 @@ class _Tables(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _tables(law: ViewLaw) -> _Tables:
-    law.check()
     total = np.cumsum(np.asarray(law.sizes, np.float64))
     places = {label: place for place, label in enumerate(_FIRST)}
     known = {label: parent for parent, label in reversed(labels())}
@@ -274,7 +234,7 @@ def _tables(law: ViewLaw) -> _Tables:
     return _Tables((total / total[-1]).tolist(), rooms)
 
 
-def topic(number: int) -> Pattern:
+def topic(number: int) -> model.Pattern:
     """Make the view of a topic: all that has its label, whole.
 
     >>> from headgate.xml.language.printing import print_pattern
@@ -282,8 +242,8 @@ def topic(number: int) -> Pattern:
     ('//item', '//address')
     """
     label = _POPULAR[number]
-    returned = (CONT,) if label in CHILDREN else (VAL,)
-    return canonical(Pattern((Node(label, DESCENDANT, ROOT, (), returned),))).pattern
+    returned = (model.CONT,) if label in CHILDREN else (model.VAL,)
+    return canonical(model.Pattern((model.Node(label, model.DESCENDANT, model.ROOT, (), returned),))).pattern
 
 
 @lru_cache(maxsize=256)

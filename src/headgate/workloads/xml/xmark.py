@@ -13,17 +13,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from headgate.core.event import XML
 from headgate.core.subscription import XPATH
 from headgate.errors import HeadgateError
 from headgate.workloads.catalogue import XMARK_LAWS
-from headgate.workloads.columns import Key, bits, numbered, zipf_rank
-from headgate.workloads.rdf.publications import EVENT_SCHEMA, SUBSCRIPTION_SCHEMA
+from headgate.workloads.columns import Key, bits, zipf_rank
+from headgate.workloads.rdf.publications import FilterWorkload
 from headgate.workloads.xml.documents import document
 from headgate.workloads.xml.walks import ViewLaw, Walk, topic
 from headgate.xml.language.printing import print_pattern
@@ -33,9 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.workloads.columns import Floats, Ints
     from headgate.xml.language.model import Node, Pattern
-
-    Ints = NDArray[np.int64]
 
 
 TABLE_2 = ViewLaw()
@@ -67,7 +65,6 @@ def unique_views(law: ViewLaw, count: int, seed: int) -> Iterator[tuple[int, Pat
 
     Some 80 microseconds a view.
     """
-    law.check()
     seen: set[tuple[Node, ...]] = set()
     for first in range(0, count, _BATCH):
         rows = np.arange(first, min(first + _BATCH, count))
@@ -87,7 +84,6 @@ def unique_views(law: ViewLaw, count: int, seed: int) -> Iterator[tuple[int, Pat
 
 def draw_views(law: ViewLaw, rows: Ints, seed: int, attempts: bytes) -> list[Pattern]:
     """Draw the views of some rows, each at the given attempt."""
-    law.check()
     rows = np.asarray(rows, np.int64)
     own = _numbers(rows, seed, np.frombuffer(attempts, np.uint8))
     refined = rows % law.period != 0
@@ -95,21 +91,21 @@ def draw_views(law: ViewLaw, rows: Ints, seed: int, attempts: bytes) -> list[Pat
     of = _numbers(
         np.where(refined, refined_rows, rows), seed, np.where(refined, 0, np.frombuffer(attempts, np.uint8))
     )
-    found = []
+    patterns = []
     columns = (rows.tolist(), of.tolist(), own.tolist(), refined.tolist())
     for row, numbers, others, is_refined in zip(*columns, strict=True):
         if row < law.topics:
-            found.append(topic(row))
+            patterns.append(topic(row))
             continue
         walk = Walk(law, numbers)
         if is_refined:
             walk.refine(others)
         walk.finish()
-        found.append(walk.pattern())
-    return found
+        patterns.append(walk.pattern())
+    return patterns
 
 
-def _numbers(rows: Ints, seed: int, attempts: NDArray[np.uint8]) -> NDArray[np.float64]:
+def _numbers(rows: Ints, seed: int, attempts: NDArray[np.uint8]) -> Floats:
     """Draw the random numbers of some rows, each at the given attempt."""
     drawn = np.empty((len(rows), _DRAWS))
     address = rows[:, None] * _DRAWS + np.arange(_DRAWS)
@@ -125,12 +121,16 @@ _POPULARITY = 1.0
 
 
 @dataclass(frozen=True)
-class XMark:
+class XMark(FilterWorkload):
     """Rows of the workload; each depends on its number and the seed alone.
 
     >>> XMark().filters(np.array([12]), seed=1)
     ["//namerica/item[name{val} = 'silver ring']/payment"]
     """
+
+    prefix = "view-"
+    dialect = XPATH
+    content_type = XML
 
     unique: int | None = None
     """How many views are different: the first ones. The others repeat these, some more often. None is all."""
@@ -142,7 +142,6 @@ class XMark:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
-        self.law.check()
         if self.unique is not None and self.unique < 1:
             raise HeadgateError(f"{self.unique} unique views: there must be one at least")
         if not 0 < self.sizes[0] <= self.sizes[1]:
@@ -156,8 +155,8 @@ class XMark:
     def views(self, count: int, seed: int) -> list[Pattern]:
         """Make the first `count` views, quicker than by `settled` and `patterns`."""
         different = count if self.unique is None else min(count, self.unique)
-        found = [view for _, view in unique_views(self.law, different, seed)]
-        return [found[number] for number in self._numbers(np.arange(count), seed).tolist()]
+        views = [view for _, view in unique_views(self.law, different, seed)]
+        return [views[number] for number in self._numbers(np.arange(count), seed).tolist()]
 
     def patterns(self, rows: Ints, seed: int) -> list[Pattern]:
         """Make the views with the given row numbers."""
@@ -181,37 +180,9 @@ class XMark:
         """Write the views with the given row numbers."""
         return [print_pattern(pattern) for pattern in self.patterns(rows, seed)]
 
-    def subscriptions(self, rows: Ints, seed: int) -> pa.RecordBatch:
-        """Make the subscriptions with the given row numbers."""
-        rows = np.asarray(rows, np.int64)
-        columns: list[pa.Array[Any]] = [
-            numbered("view-", rows, 7),
-            pa.array(self.filters(rows, seed), pa.string()),
-            pa.repeat(pa.scalar(XPATH), len(rows)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=SUBSCRIPTION_SCHEMA)
-
-    def subscription_schema(self) -> pa.Schema:
-        """Describe the columns of `subscriptions`."""
-        return SUBSCRIPTION_SCHEMA
-
     def documents(self, rows: Ints, seed: int) -> list[str]:
         """Write the documents with the given row numbers."""
         return [document(row, seed, self.sizes) for row in np.asarray(rows, np.int64).tolist()]
-
-    def events(self, rows: Ints, seed: int) -> pa.RecordBatch:
-        """Make the events with the given row numbers."""
-        rows = np.asarray(rows, np.int64)
-        columns: list[pa.Array[Any]] = [
-            numbered("event-", rows, 7),
-            pa.array(self.documents(rows, seed), pa.string()),
-            pa.repeat(pa.scalar(XML), len(rows)),
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
-
-    def schema(self) -> pa.Schema:
-        """Describe the columns of `events`."""
-        return EVENT_SCHEMA
 
 
 @lru_cache(maxsize=4)

@@ -16,8 +16,16 @@ import numpy as np
 from headgate.contents.kind import Results, table_lines
 from headgate.contents.results import NOTHING, ResultRows
 from headgate.core.jit import kernel
-from headgate.xml.answers.listing import Listing, Tuples, list_tuples
-from headgate.xml.answers.structural import Flat, Ids, Shape, reduce_flat, shape_of
+from headgate.xml.answers.structural import (
+    Flat,
+    Ids,
+    Listing,
+    Shape,
+    Tuples,
+    listing_of,
+    reduce_flat,
+    shape_of,
+)
 from headgate.xml.events.subject import Subject
 from headgate.xml.index.passing import Conditions, lay_tests, sift
 from headgate.xml.language.model import CONT, VAL
@@ -67,7 +75,7 @@ class Answer:
 
     def tuples(self, limit: int = 1000) -> Tuples:
         """List what the returning nodes return, for each combination of these that an embedding has."""
-        return list_tuples(self.pattern, self.ids, self.values, self.contents, limit)
+        return listing_of(self.pattern).tuples(self.ids, self.values, self.contents, limit)
 
     def rows(self) -> int:
         """Count the nodes that are given, once for each node of the pattern that they stand for."""
@@ -81,7 +89,7 @@ class Answer:
 
     def plain(self) -> list[dict[str, Any]]:
         """Return it for JSON: an object for each node of the pattern."""
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for node, ids, values, conts in zip(
             self.pattern.nodes, self.ids, self.values, self.contents, strict=True
         ):
@@ -93,8 +101,8 @@ class Answer:
                 row[VAL] = list(values)
             if conts is not None:
                 row[CONT] = list(conts)
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
 
 def answer(pattern: Pattern, document: Document) -> Answer | None:
@@ -106,7 +114,7 @@ def answer(pattern: Pattern, document: Document) -> Answer | None:
     >>> answer(pattern, read_document("<c><a><b>1</b></a><a/></c>")).tuples().plain()
     [{'b.val': '1'}]
     """
-    return prepared(pattern).answer(document)
+    return prepared(pattern).ask(Subject(document))
 
 
 class PreparedPattern:
@@ -121,17 +129,13 @@ class PreparedPattern:
         self._tests = lay_tests(pattern)
         self._listing: Listing | None = None
 
-    def answer(self, document: Document) -> Answer | None:
-        """Return what the pattern gives for a document; None if it does not hold."""
-        return self.ask(Subject(document))
-
     def ask(self, subject: Subject) -> Answer | None:
-        """Return what the pattern gives for a document that other patterns are asked about too."""
+        """Return what the pattern gives for a document; None if it does not hold."""
         spans = subject.spans(self._labels)
         if spans is None:
             return None
         document = subject.document
-        found, decided = _find(
+        flat, decided = _find(
             self._shape,
             self._tests,
             spans,
@@ -142,14 +146,14 @@ class PreparedPattern:
             document.stops,
             document.text,
         )
-        if found.offsets[0] < 0:
+        if flat.offsets[0] < 0:
             return None
         if not decided:
-            keep = self._passing(document, found)
-            if not reduce_flat(self._shape, found, keep):
+            keep = self._passing(document, flat)
+            if not reduce_flat(self._shape, flat, keep):
                 return None
-            found = _compact(found, keep)
-        return self._made(subject.texts, found)
+            flat = _compact(flat, keep)
+        return self._made(subject.texts, flat)
 
     def results(self, subject: Subject, limit: int) -> ResultRows:
         """Return the tuples for a document as text; none if the pattern does not hold."""
@@ -161,22 +165,22 @@ class PreparedPattern:
         tuples = self._listing.tuples(answer.ids, answer.values, answer.contents, limit)
         return ResultRows(tuples.names, tuples.written(), tuples.complete)
 
-    def _passing(self, document: Document, found: Flat) -> NDArray[np.bool_]:
+    def _passing(self, document: Document, flat: Flat) -> NDArray[np.bool_]:
         """Tell which candidates pass the tests, the slow way."""
-        keep = np.ones(len(found.pre), np.bool_)
-        for node, (start, stop) in zip(self.pattern.nodes, pairwise(found.offsets.tolist()), strict=True):
-            for place in range(start, stop) if node.tests else ():
-                val = document.val(int(found.pre[place]))
-                keep[place] = all(holds(test, val) for test in node.tests)
+        keep = np.ones(len(flat.pre), np.bool_)
+        for node, (start, stop) in zip(self.pattern.nodes, pairwise(flat.offsets.tolist()), strict=True):
+            for candidate in range(start, stop) if node.tests else ():
+                val = document.val(int(flat.pre[candidate]))
+                keep[candidate] = all(holds(test, val) for test in node.tests)
         return keep
 
-    def _made(self, texts: Texts, found: Flat) -> Answer:
-        pre, level = found.pre, found.level
-        post = found.ends - level
+    def _made(self, texts: Texts, flat: Flat) -> Answer:
+        pre, level = flat.pre, flat.level
+        post = flat.ends - level
         ids = []
         values: list[tuple[str, ...] | None] = []
         conts: list[tuple[str, ...] | None] = []
-        for node, (start, stop) in zip(self.pattern.nodes, pairwise(found.offsets.tolist()), strict=True):
+        for node, (start, stop) in zip(self.pattern.nodes, pairwise(flat.offsets.tolist()), strict=True):
             which = pre[start:stop]
             ids.append(Ids(which, post[start:stop], level[start:stop]))
             values.append(texts.vals(which) if VAL in node.returns else None)
@@ -209,27 +213,27 @@ def _find(
     most = 0
     for node in range(size):
         most += spans[node, 1] - spans[node, 0]
-    found = np.empty(most, np.int32)
+    nodes_found = np.empty(most, np.int32)
     found_ends = np.empty(most, np.int32)
     found_levels = np.empty(most, np.int32)
     decided = True
-    place = 0
+    count = 0
     for node in range(size):
         for one in range(spans[node, 0], spans[node, 1]):
-            found[place] = nodes[one]
-            place += 1
+            nodes_found[count] = nodes[one]
+            count += 1
         if tests.offsets[node] < tests.offsets[node + 1]:
-            place, sure = sift(tests, node, text, begins, stops, found, offsets[node], place)
+            count, sure = sift(tests, node, text, begins, stops, nodes_found, offsets[node], count)
             decided &= sure
-        offsets[node + 1] = place
-        if offsets[node] == place:
+        offsets[node + 1] = count
+        if offsets[node] == count:
             offsets[0] = -1
-            return Flat(offsets, found, found_ends, found_levels), decided
-        for one in range(offsets[node], place):
-            found_ends[one] = ends[found[one]]
-            found_levels[one] = levels[found[one]]
-    keep = np.ones(place, np.bool_)
-    flat = Flat(offsets, found[:place], found_ends[:place], found_levels[:place])
+            return Flat(offsets, nodes_found, found_ends, found_levels), decided
+        for one in range(offsets[node], count):
+            found_ends[one] = ends[nodes_found[one]]
+            found_levels[one] = levels[nodes_found[one]]
+    keep = np.ones(count, np.bool_)
+    flat = Flat(offsets, nodes_found[:count], found_ends[:count], found_levels[:count])
     if not reduce_flat(shape, flat, keep):
         offsets[0] = -1
         return flat, decided
@@ -247,30 +251,30 @@ def _compact(flat: Flat, keep: NDArray[np.bool_]) -> Flat:
     kept_pre = np.empty(total, np.int32)
     kept_ends = np.empty(total, np.int32)
     kept_level = np.empty(total, np.int32)
-    place = 0
+    count = 0
     for node in range(len(offsets) - 1):
         for one in range(offsets[node], offsets[node + 1]):
             if keep[one]:
-                kept_pre[place] = pre[one]
-                kept_ends[place] = ends[one]
-                kept_level[place] = level[one]
-                place += 1
-        kept_offsets[node + 1] = place
+                kept_pre[count] = pre[one]
+                kept_ends[count] = ends[one]
+                kept_level[count] = level[one]
+                count += 1
+        kept_offsets[node + 1] = count
     return Flat(kept_offsets, kept_pre, kept_ends, kept_level)
 
 
 def tuples_shown(answer: Answer | None, limit: int) -> Results:
     """Show what a pattern returns, `limit` rows at most: for machines, and as a table for people."""
-    found = None if answer is None else answer.tuples(limit)
-    if found is None:
+    tuples = None if answer is None else answer.tuples(limit)
+    if tuples is None:
         return Results({"rows": [], "complete": True}, ["no tuples"])
-    if not found.names:
+    if not tuples.names:
         lines = ["tuples: the filter returns nothing; mark what it is to return, as in //a{val}"]
     else:
-        count = f"{len(found.rows):,}" if found.complete else f"the first {len(found.rows):,}"
-        rows = [found.names, *(tuple(map(_on_a_line, row)) for row in found.rows)]
+        count = f"{len(tuples.rows):,}" if tuples.complete else f"the first {len(tuples.rows):,}"
+        rows = [tuples.names, *(tuple(map(_on_a_line, row)) for row in tuples.rows)]
         lines = [f"tuples: {count}", *table_lines(rows)]
-    return Results({"rows": found.plain(), "complete": found.complete}, lines)
+    return Results({"rows": tuples.plain(), "complete": tuples.complete}, lines)
 
 
 _WIDEST = 60

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from headgate.xml.language.model import StructuralId
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from headgate.xml.language.model import Label
@@ -77,8 +76,8 @@ class Document(NamedTuple):
 
     def val(self, node: int) -> str:
         """Return the string value of a node."""
-        found: bytes = self.text[self.begins[node] : self.stops[node]].tobytes()
-        return found.decode()
+        encoded: bytes = self.text[self.begins[node] : self.stops[node]].tobytes()
+        return encoded.decode()
 
     def id(self, node: int) -> StructuralId:
         """Return the structural id of a node."""
@@ -87,12 +86,12 @@ class Document(NamedTuple):
 
     def children(self, node: int) -> list[int]:
         """List the children of a node: attributes, then elements and texts."""
-        found = []
+        children = []
         child, end = node + 1, int(self.ends[node])
         while child <= end:
-            found.append(child)
+            children.append(child)
             child = int(self.ends[child]) + 1
-        return found
+        return children
 
 
 class SourcedDocument(Document):
@@ -103,14 +102,6 @@ class SourcedDocument(Document):
 
 def with_source(document: Document, source: bytes) -> SourcedDocument:
     """Note what a document was read from."""
-    found = SourcedDocument(*document)
-    found.source = source
-    return found
-
-
-def equal(one: Document, other: Document) -> bool:
-    """Tell whether two documents are the same tree; `==` of tuples cannot compare arrays."""
-    mine, yours = one._asdict(), other._asdict()
-    return mine.pop("names") == yours.pop("names") and all(
-        np.array_equal(column, yours[name]) for name, column in mine.items()
-    )
+    sourced = SourcedDocument(*document)
+    sourced.source = source
+    return sourced

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from headgate.contents.feeds.items import Feed
-from headgate.contents.feeds.reading import SHARE, FeedLimits, item_ids, read_tree, time_of
+from headgate.contents.feeds.reading import SHARE, Feed, FeedLimits, item_ids, read_tree, time_of
 from headgate.contents.feeds.vocabulary import RDF
 from headgate.core.event import XML, Event
 from headgate.errors import EventError
@@ -47,7 +46,7 @@ def read_feed(event: Event, limits: Limits = _LIMITS, *, own_ids: bool = False) 
     tree = read_tree(event, FeedLimits(limits.size, limits.depth))
     names = item_ids(event, tree.items, own=own_ids)
     times = [time_of(item) or event.time for item in tree.items]
-    found = []
+    events = []
     size = 0
     for n, (name, time, text) in enumerate(zip(names, times, _alone(tree), strict=True), 1):
         size += len(text)
@@ -59,8 +58,8 @@ def read_feed(event: Event, limits: Limits = _LIMITS, *, own_ids: bool = False) 
             document = read_document(text, limits)
         except EventError as error:
             raise EventError(f"not a usable feed: item {n}: {error}") from None
-        found.append(Event(name, document, time, event.source, XML))
-    return Feed(tuple(found), tuple(tree.notes))
+        events.append(Event(name, document, time, event.source, XML))
+    return Feed(tuple(events), tuple(tree.notes))
 
 
 def _alone(tree: FeedTree) -> Iterator[bytes]:
@@ -91,11 +90,11 @@ def _alone(tree: FeedTree) -> Iterator[bytes]:
 
 
 def _parent(element: Element) -> Element:
-    found = element.getparent()
-    assert found is not None, "only the root has none"
-    return found
+    parent = element.getparent()
+    assert parent is not None, "only the root has none"
+    return parent
 
 
 def _written(root: Element) -> bytes:
-    found: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=False)
-    return found
+    encoded: bytes = etree.tostring(root, encoding="utf-8", xml_declaration=False)
+    return encoded

@@ -1,8 +1,8 @@
 """Events to documents: screened, judged by the parser, read into arrays.
 
 A loop over the bytes reads the document and finds out about limits, before the parser sees it. The parser,
-lxml, judges whether it is well-formed. If it is, and all namespaces are declared in the root element, what
-the loop read is the document; if there are others, the parser's tree is walked, the obvious way.
+lxml, judges whether it is well-formed. If it is, what the loop read is the document; if namespaces are
+declared below the root element, names are those of the parser's tree.
 """
 
 from __future__ import annotations
@@ -16,81 +16,18 @@ import numpy as np
 import pyarrow as pa
 from lxml import etree
 
-from headgate.contents.feeds.items import only
+from headgate.contents.feeds.vocabulary import only
 from headgate.core.event import SECOND_MARK, XML, XML_TYPES
 from headgate.errors import EventError
 from headgate.xml.events import scanning
 from headgate.xml.events.document import Document, Limits, SourcedDocument, with_source
 from headgate.xml.events.scanning import scan
-from headgate.xml.language.model import ROOT, TEXT
+from headgate.xml.language.model import TEXT
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element
-
     from headgate.core.event import Event
     from headgate.xml.events.scanning import ScanResult
     from headgate.xml.language.model import Label
-
-
-class _Writer:
-    """The columns of a document, as they grow."""
-
-    def __init__(self) -> None:
-        self.names: dict[Label, int] = {}
-        self.rows: list[list[int]] = []
-        """label, parent, end, level, begin, stop of each node."""
-        self.texts: list[bytes] = []
-        self.length = 0
-        self.values: list[bytes] = []
-        self.valued = 0
-        self.attributes: list[int] = []
-
-    def node(self, label: Label, parent: int, level: int) -> int:
-        """Begin a node."""
-        place = len(self.rows)
-        number = self.names.setdefault(label, len(self.names))
-        self.rows.append([number, parent, place, level, self.length, self.length])
-        return place
-
-    def text(self, text: str | None, parent: int, level: int) -> None:
-        """Write a text, if there is one."""
-        if text:
-            place = self.node(TEXT, parent, level)
-            self.texts.append(text.encode())
-            self.length += len(self.texts[-1])
-            self.rows[place][5] = self.length
-
-    def attribute(self, name: str, value: str, parent: int, level: int) -> None:
-        """Write an attribute; where its value begins is counted from the first one's."""
-        place = self.node(f"@{name}", parent, level)
-        self.attributes.append(place)
-        self.values.append(value.encode())
-        self.rows[place][4] = self.valued
-        self.valued += len(self.values[-1])
-        self.rows[place][5] = self.valued
-
-    def element(self, element: _Element, parent: int, level: int) -> None:
-        """Write an element with all that is in it; what nests too deep has been refused."""
-        place = self.node(str(element.tag), parent, level)
-        for name, value in element.attrib.items():
-            self.attribute(str(name), str(value), place, level + 1)
-        self.text(element.text, place, level + 1)
-        for child in element:
-            self.element(child, place, level + 1)
-            self.text(child.tail, place, level + 1)
-        self.rows[place][2] = len(self.rows) - 1
-        self.rows[place][5] = self.length
-
-
-def walk(root: _Element) -> Document:
-    """Read a tree without comments and instructions."""
-    writer = _Writer()
-    writer.element(root, ROOT, 0)
-    columns = np.array(writer.rows, np.int32).T.copy()
-    columns[4:, writer.attributes] += writer.length
-    text = np.frombuffer(b"".join([*writer.texts, *writer.values]), np.uint8).copy()
-    labels, parents, ends, levels, begins, stops = columns
-    return Document(tuple(writer.names), labels, parents, ends, levels, begins, stops, text)
 
 
 XINCLUDE = "http://www.w3.org/2001/XInclude"
@@ -126,15 +63,14 @@ def read_document(data: str | bytes, limits: Limits = _LIMITS) -> Document:
     if scanned.status > scanning.STRANGE:
         raise EventError(_reason(scanned, encoded, limits))
     root = parse(encoded)
-    if scanned.status == scanning.STRANGE or scanned.scoped:
-        found = walk(root)
-    else:
-        found = _document(scanned, encoded, root)
-    if any(XINCLUDE in name and name.startswith("{" + XINCLUDE) for name in found.names):
+    if scanned.status == scanning.STRANGE:
+        raise EventError("not valid XML: it cannot be read")
+    document = _document(scanned, encoded, root)
+    if any(XINCLUDE in name and name.startswith("{" + XINCLUDE) for name in document.names):
         raise EventError(
             "not usable XML: an element of XInclude would fetch another document: include it first"
         )
-    return with_source(found, encoded)
+    return with_source(document, encoded)
 
 
 def document_of(event: Event) -> Document:
@@ -154,8 +90,8 @@ def _only_item(event: Event) -> Document:
     from headgate.xml.events.feeds import read_feed
 
     (item,) = only(read_feed(event).items, event)
-    found: Document = item.data
-    return found
+    document: Document = item.data
+    return document
 
 
 def parse(data: bytes, encoding: str | None = "utf-8", *, whole: bool = False) -> etree._Element:
@@ -205,8 +141,8 @@ def _utf8(data: str | bytes, limits: Limits) -> bytes:
     _check_size(len(encoded), limits)
     if encoded.startswith(codecs.BOM_UTF8):
         raise EventError(f"not valid XML: {SECOND_MARK}")
-    if (place := encoded.find(b"\0")) >= 0:
-        raise EventError(f"not usable XML: byte {place + 1} is NUL: send UTF-8, or UTF-16 with its mark")
+    if (offset := encoded.find(b"\0")) >= 0:
+        raise EventError(f"not usable XML: byte {offset + 1} is NUL: send UTF-8, or UTF-16 with its mark")
     return encoded
 
 
@@ -234,16 +170,16 @@ def _decoded(data: bytes) -> bytes:
     if (declared and declared not in _PLAIN) or data[:4] in _WIDE:
         return _by_parser(data)
     if declared in {"us-ascii", "ascii"} and not encoded.isascii():
-        place = next(place for place, byte in enumerate(data) if byte > 127)
-        raise EventError(f"not valid XML: byte {place + 1} is not ASCII, which the document says it is")
+        offset = next(offset for offset, byte in enumerate(data) if byte > 127)
+        raise EventError(f"not valid XML: byte {offset + 1} is not ASCII, which the document says it is")
     return encoded
 
 
 def _declared(encoded: bytes) -> str:
     """Return the encoding that a document declares, in lower case."""
-    if not encoded.startswith(b"<?xml") or not (found := _ENCODING.match(encoded)):
+    if not encoded.startswith(b"<?xml") or not (match_ := _ENCODING.match(encoded)):
         return ""
-    return _line(found[1].decode(errors="replace")).lower()
+    return _line(match_[1].decode(errors="replace")).lower()
 
 
 def _by_parser(data: bytes) -> bytes:
@@ -255,8 +191,8 @@ def _by_parser(data: bytes) -> bytes:
         if declared and "nsupported encoding" in str(error):
             raise EventError(f"not usable XML: the encoding {declared!r} is not read: send UTF-8") from None
         raise
-    found: bytes = etree.tostring(tree, encoding="utf-8", xml_declaration=False)
-    return found
+    encoded: bytes = etree.tostring(tree, encoding="utf-8", xml_declaration=False)
+    return encoded
 
 
 def _check_size(size: int, limits: Limits) -> None:
@@ -285,25 +221,17 @@ def _scan(encoded: bytes, limits: Limits) -> ScanResult:
 
 
 def _document(scanned: ScanResult, encoded: bytes, root: etree._Element) -> Document:
-    """Make the document of what the loop read; prefixes mean what the root element declares."""
-    spaces = {prefix or "": uri for prefix, uri in root.nsmap.items()} if scanned.declared else {}
-    spaces["xml"] = XML_NAMESPACE
-    written = [
-        _label(encoded[start:stop].decode(), kind, spaces)
-        for start, stop, kind in zip(
-            scanned.name_starts.tolist(),
-            scanned.name_stops.tolist(),
-            scanned.name_kinds.tolist(),
-            strict=True,
-        )
-    ]
-    names = tuple(dict.fromkeys(written))
+    """Make the document of what the loop read."""
+    written = _labels_in(scanned, root) if scanned.scoped else _labels_of(scanned, encoded, root)
+    places: dict[Label, int] = {}
+    numbers = [places.setdefault(label, len(places)) for label in written]
     labels = scanned.labels
-    if len(names) < len(written):  # two prefixes of one namespace
-        places = {name: place for place, name in enumerate(names)}
-        labels = np.array([places[label] for label in written], np.int32)[labels]
+    if scanned.scoped:
+        labels = np.array(numbers, np.int32)
+    elif len(places) < len(written):  # two prefixes of one namespace
+        labels = np.array(numbers, np.int32)[labels]
     return Document(
-        names,
+        tuple(places),
         labels,
         scanned.parents,
         scanned.ends,
@@ -312,6 +240,28 @@ def _document(scanned: ScanResult, encoded: bytes, root: etree._Element) -> Docu
         scanned.stops,
         scanned.text,
     )
+
+
+def _labels_of(scanned: ScanResult, encoded: bytes, root: etree._Element) -> list[Label]:
+    """List the labels of names, whose prefixes mean what the root element declares."""
+    spaces = {prefix or "": uri for prefix, uri in root.nsmap.items()} if scanned.declared else {}
+    spaces["xml"] = XML_NAMESPACE
+    columns = (scanned.name_starts, scanned.name_stops, scanned.name_kinds)
+    return [
+        _label(encoded[start:stop].decode(), kind, spaces)
+        for start, stop, kind in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _labels_in(scanned: ScanResult, root: etree._Element) -> list[Label]:
+    """List the labels of nodes as the parser's tree has them: prefixes mean different things in places."""
+    named = (
+        label
+        for element in root.iter()
+        for label in (element.tag, *(f"@{name!s}" for name in element.attrib))
+    )
+    kinds = scanned.name_kinds[scanned.labels].tolist()
+    return [TEXT if kind == scanning.NO_NAME else next(named) for kind in kinds]
 
 
 def _label(name: str, kind: int, spaces: dict[str, str]) -> Label:
@@ -374,6 +324,6 @@ def unpack(packed: bytes) -> Document:
     """Return a document."""
     names, arrays, size, small = _PACKED.decode(packed)
     # A copy can be written to, as every other document's arrays: kernels are compiled for that.
-    found: list[Any] = [np.frombuffer(data, kind).copy() for kind, data in arrays]
-    document = Document(names, *found)
+    columns: list[Any] = [np.frombuffer(data, kind).copy() for kind, data in arrays]
+    document = Document(names, *columns)
     return with_source(document, pa.decompress(small, size, _CODEC, asbytes=True)) if size else document

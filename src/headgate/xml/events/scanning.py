@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare
-from headgate.xml.events.tokens import behind, blank_end, declares, intern, name_end, reference
+from headgate.xml.events.tokens import NameTable, behind, blank_end, declares, intern, name_end, reference
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,25 +82,24 @@ def scan(
 ) -> ScanResult:
     """Read a document; `room` is the number of nodes that it cannot have more of."""
     most = min(room, nodes)
-    found = np.empty((6, most), np.int32)
+    columns_of_nodes = np.empty((6, most), np.int32)
     size = max(1, min(names + 1, most))  # that of texts is no name of theirs
     slots = 16
     while slots < 2 * size:
         slots *= 2
-    name_starts, name_stops = np.empty(size, np.int32), np.empty(size, np.int32)
+    name_starts, name_stops = np.empty((2, size), np.int32)
     name_kinds = np.empty(size, np.uint8)
+    table = NameTable(
+        np.zeros(slots, np.int32), np.empty(size, np.uint64), name_starts, name_stops, name_kinds
+    )
     texts, values = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
     totals = np.zeros(5, np.int64)
-    status, place = _scan(
+    status, offset = _scan(
         data,
-        found,
+        columns_of_nodes,
         texts,
         values,
-        np.zeros(slots, np.int32),
-        np.empty(size, np.uint64),
-        name_starts,
-        name_stops,
-        name_kinds,
+        table,
         np.empty((2, depth), np.int32),
         attributes,
         children,
@@ -109,11 +108,11 @@ def scan(
     )
     count, scoped, declared, named, length = totals.tolist()
     if status <= STRANGE and named > names and NO_NAME not in name_kinds[:named]:
-        status, place = NAMES, len(data)
-    columns = found[:, :count].copy()
+        status, offset = NAMES, len(data)
+    columns = columns_of_nodes[:, :count].copy()
     return ScanResult(
         status,
-        place,
+        offset,
         count,
         scoped,
         declared,
@@ -133,14 +132,10 @@ def scan(
 @bare
 def _scan(
     data: NDArray[np.uint8],
-    found: NDArray[np.int32],
+    columns: NDArray[np.int32],
     texts: NDArray[np.uint8],
     values: NDArray[np.uint8],
-    slots: NDArray[np.int32],
-    hashes: NDArray[np.uint64],
-    name_starts: NDArray[np.int32],
-    name_stops: NDArray[np.int32],
-    name_kinds: NDArray[np.uint8],
+    table: NameTable,
     stack: NDArray[np.int32],
     attributes: int,
     children: int,
@@ -148,8 +143,15 @@ def _scan(
     totals: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Fill the arrays; return status and place. Totals are nodes, scoped, declared, names, bytes of text."""
-    labels, parents, ends, levels, begins, stops = found[0], found[1], found[2], found[3], found[4], found[5]
-    size, most, deepest = len(data), found.shape[1], stack.shape[1]
+    labels, parents, ends, levels, begins, stops = (
+        columns[0],
+        columns[1],
+        columns[2],
+        columns[3],
+        columns[4],
+        columns[5],
+    )
+    size, most, deepest = len(data), columns.shape[1], stack.shape[1]
     open_nodes, open_children = stack[0], stack[1]
     count = 0
     named = 0
@@ -160,31 +162,31 @@ def _scan(
     valued = 0
     rooted = False
     current = -1  # the text that goes on, across comments and the like
-    place = 0
-    while place < size:
-        here = place
+    at = 0
+    while at < size:
+        here = at
         if length + valued > most_text:
             return TEXT, here
         section = False
-        if data[place] == _LESS:
-            if place + 2 >= size:
+        if data[at] == _LESS:
+            if at + 2 >= size:
                 return STRANGE, here
-            sign = data[place + 1]
+            sign = data[at + 1]
             if sign == 33:  # !
-                if data[place + 2] == 45:  # a comment
-                    place = behind(data, place + 6, 45, 45)
+                if data[at + 2] == 45:  # a comment
+                    at = behind(data, at + 6, 45, 45)
                     continue
-                if data[place + 2] != 91:
+                if data[at + 2] != 91:
                     return DOCTYPE, here
                 section = True
-                place += 9  # <![CDATA[
+                at += 9  # <![CDATA[
                 if depth == 0:
                     return STRANGE, here
-                if place + 2 < size and data[place] == 93 and data[place + 1] == 93 and data[place + 2] == 62:
-                    place += 3
+                if at + 2 < size and data[at] == 93 and data[at + 1] == 93 and data[at + 2] == 62:
+                    at += 3
                     continue
             elif sign == 63:  # ?
-                place = behind(data, place + 4, -1, 63)
+                at = behind(data, at + 4, -1, 63)
                 continue
             elif sign == _SLASH:
                 if depth == 0:
@@ -193,9 +195,9 @@ def _scan(
                 ends[open_nodes[depth]] = count - 1
                 stops[open_nodes[depth]] = length
                 current = -1
-                while place < size and data[place] != _GREATER:
-                    place += 1
-                place += 1
+                while at < size and data[at] != _GREATER:
+                    at += 1
+                at += 1
                 continue
             else:
                 if depth == 0 and rooted:
@@ -208,20 +210,9 @@ def _scan(
                         return CHILDREN, here
                 rooted = True
                 current = -1
-                start = place + 1
-                place = name_end(data, start)
-                name = intern(
-                    data,
-                    start,
-                    place,
-                    ELEMENT_NAME,
-                    slots,
-                    hashes,
-                    name_starts,
-                    name_stops,
-                    name_kinds,
-                    named,
-                )
+                start = at + 1
+                at = name_end(data, start)
+                name = intern(data, start, at, ELEMENT_NAME, table, named)
                 if name < 0:
                     return NAMES, here
                 named = max(named, name + 1)
@@ -237,53 +228,42 @@ def _scan(
                 count += 1
                 given = 0
                 while True:
-                    place = blank_end(data, place)
-                    if place >= size:
+                    at = blank_end(data, at)
+                    if at >= size:
                         return STRANGE, here
-                    if data[place] == _GREATER:
+                    if data[at] == _GREATER:
                         open_nodes[depth] = element
                         open_children[depth] = 0
                         depth += 1
-                        place += 1
+                        at += 1
                         break
-                    if data[place] == _SLASH:
+                    if data[at] == _SLASH:
                         ends[element] = count - 1
-                        place += 2
+                        at += 2
                         break
                     given += 1
                     if given > attributes:
                         return ATTRIBUTES, here
-                    start = place
-                    place = name_end(data, start)
-                    stop = place
-                    place = blank_end(data, place)
-                    if stop == start or place >= size or data[place] != _EQUALS:
+                    start = at
+                    at = name_end(data, start)
+                    stop = at
+                    at = blank_end(data, at)
+                    if stop == start or at >= size or data[at] != _EQUALS:
                         return STRANGE, here
-                    place = blank_end(data, place + 1)
-                    if place >= size or (data[place] != _QUOTE and data[place] != _APOSTROPHE):
+                    at = blank_end(data, at + 1)
+                    if at >= size or (data[at] != _QUOTE and data[at] != _APOSTROPHE):
                         return STRANGE, here
                     if declares(data, start, stop):
                         declared += 1
                         if depth > 0:
                             scoped += 1
-                        quote = data[place]
-                        place += 1
-                        while place < size and data[place] != quote:
-                            place += 1
-                        place += 1
+                        quote = data[at]
+                        at += 1
+                        while at < size and data[at] != quote:
+                            at += 1
+                        at += 1
                         continue
-                    name = intern(
-                        data,
-                        start,
-                        stop,
-                        ATTRIBUTE_NAME,
-                        slots,
-                        hashes,
-                        name_starts,
-                        name_stops,
-                        name_kinds,
-                        named,
-                    )
+                    name = intern(data, start, stop, ATTRIBUTE_NAME, table, named)
                     if name < 0:
                         return NAMES, here
                     named = max(named, name + 1)
@@ -294,34 +274,34 @@ def _scan(
                     ends[count] = count
                     levels[count] = depth + 1
                     begins[count] = valued
-                    quote = data[place]
-                    place += 1
-                    while place < size and data[place] != quote:
-                        byte = data[place]
+                    quote = data[at]
+                    at += 1
+                    while at < size and data[at] != quote:
+                        byte = data[at]
                         if byte == _AND:
-                            place, valued = reference(data, place, values, valued)
-                            if place < 0:
-                                return ENTITY, -place
+                            at, valued = reference(data, at, values, valued)
+                            if at < 0:
+                                return ENTITY, -at
                             continue
-                        if byte == _RETURN and place + 1 < size and data[place + 1] == _NEWLINE:
-                            place += 1
+                        if byte == _RETURN and at + 1 < size and data[at + 1] == _NEWLINE:
+                            at += 1
                         values[valued] = 32 if byte in (9, 10, 13) else byte
                         valued += 1
-                        place += 1
-                    if place >= size:
+                        at += 1
+                    if at >= size:
                         return STRANGE, here
-                    place += 1
+                    at += 1
                     stops[count] = valued
                     count += 1
                 continue
         if depth == 0:  # blanks around the root element, or what the parser refuses
-            place += 1
+            at += 1
             continue
         if current < 0:
             open_children[depth - 1] += 1
             if open_children[depth - 1] > children:
                 return CHILDREN, here
-            name = intern(data, 0, 0, NO_NAME, slots, hashes, name_starts, name_stops, name_kinds, named)
+            name = intern(data, 0, 0, NO_NAME, table, named)
             if name < 0:
                 return NAMES, here
             named = max(named, name + 1)
@@ -334,31 +314,31 @@ def _scan(
             levels[current] = depth
             begins[current] = length
             count += 1
-        while place < size:
-            byte = data[place]
+        while at < size:
+            byte = data[at]
             if section:
-                if byte == 93 and place + 2 < size and data[place + 1] == 93 and data[place + 2] == _GREATER:
-                    place += 3
+                if byte == 93 and at + 2 < size and data[at + 1] == 93 and data[at + 2] == _GREATER:
+                    at += 3
                     break
             elif byte == _LESS:
                 break
             elif byte == _AND:
-                place, length = reference(data, place, texts, length)
-                if place < 0:
-                    return ENTITY, -place
+                at, length = reference(data, at, texts, length)
+                if at < 0:
+                    return ENTITY, -at
                 continue
-            if byte == _RETURN and place + 1 < size and data[place + 1] == _NEWLINE:
-                place += 1
+            if byte == _RETURN and at + 1 < size and data[at + 1] == _NEWLINE:
+                at += 1
             texts[length] = _NEWLINE if byte == _RETURN else byte
             length += 1
-            place += 1
+            at += 1
         stops[current] = length
     if depth > 0 or not rooted:
         return STRANGE, size
     if length + valued > most_text:
         return TEXT, size
     for node in range(count):
-        if name_kinds[labels[node]] == ATTRIBUTE_NAME:
+        if table.kinds[labels[node]] == ATTRIBUTE_NAME:
             begins[node] += length
             stops[node] += length
     for offset in range(valued):

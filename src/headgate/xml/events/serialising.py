@@ -8,12 +8,12 @@ element. Attributes are in document order; an element without content is one tag
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
+from lxml import etree
 
 from headgate.core.jit import inner, kernel
 from headgate.errors import EventError
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from headgate.xml.language.model import Label
 
 _XML = "http://www.w3.org/XML/1998/namespace"
-_TAG = re.compile(r"<[^>]*>")
-_NAME = re.compile(r"<([^ />]+)")
-_REFERENCE = re.compile(r"&[^;]*;")
 _MEANS = {"&lt;": "<", "&gt;": ">", "&amp;": "&", "&#13;": "\r", "&quot;": '"', "&#9;": "\t", "&#10;": "\n"}
 _REFERENCES = str.maketrans({sign: reference for reference, sign in _MEANS.items()})
 _QUOTED = 4
@@ -78,7 +75,7 @@ class Texts:
     def contents(self, nodes: NDArray[np.int32]) -> tuple[str, ...]:
         """Return the `cont` of each of some nodes; refuse documents that come out many times over."""
         known = self._contents
-        found = []
+        texts = []
         total = 0
         for node in nodes.tolist():
             written = known.get(node)
@@ -86,8 +83,8 @@ class Texts:
                 written = known[node] = self._content(node)
             total += len(written)
             _check(total)
-            found.append(written)
-        return tuple(found)
+            texts.append(written)
+        return tuple(texts)
 
     def _content(self, node: int) -> str:
         document = self._document
@@ -243,8 +240,8 @@ def _close(
 
 @inner
 def _copy(data: NDArray[np.uint8], start: int, stop: int, out: NDArray[np.uint8], length: int) -> int:
-    for place in range(start, stop):
-        out[length] = data[place]
+    for at in range(start, stop):
+        out[length] = data[at]
         length += 1
     return length
 
@@ -252,12 +249,12 @@ def _copy(data: NDArray[np.uint8], start: int, stop: int, out: NDArray[np.uint8]
 @inner
 def _longer(text: NDArray[np.uint8], begin: int, stop: int) -> int:
     """Bound how long a text is with its references; the longest has six bytes."""
-    found = stop - begin
-    for place in range(begin, stop):
-        byte = text[place]
+    length = stop - begin
+    for at in range(begin, stop):
+        byte = text[at]
         if byte < 64 and _CODES[byte] >= 0:
-            found += 5
-    return found
+            length += 5
+    return length
 
 
 @inner
@@ -265,8 +262,8 @@ def _escape(
     text: NDArray[np.uint8], begin: int, stop: int, quoted: bool, out: NDArray[np.uint8], length: int
 ) -> int:
     """Write a text with references for what is special: between tags, quotes and most blanks are not."""
-    for place in range(begin, stop):
-        byte = text[place]
+    for at in range(begin, stop):
+        byte = text[at]
         code = _CODES[byte] if byte < 64 else -1
         if code < 0 or (not quoted and code >= _QUOTED):
             out[length] = byte
@@ -297,7 +294,7 @@ def value_of_content(text: str) -> str:
     >>> value_of_content('<b x="1">3 &lt; <i>4</i></b>')
     '3 < 4'
     """
-    return _plain(_TAG.sub("", text))
+    return "".join(map(str, _parsed(text).itertext()))
 
 
 def label_of_content(text: str) -> Label:
@@ -306,19 +303,11 @@ def label_of_content(text: str) -> Label:
     >>> label_of_content('<n0:b xmlns:n0="urn:x"/>')
     '{urn:x}b'
     """
-    found = _NAME.match(text)
-    if found is None:
-        raise ValueError(f"this is the cont of no element: {text[:40]!r}")
-    prefix, colon, local = found[1].rpartition(":")
-    if not colon:
-        return local
-    if prefix == "xml":
-        return f"{{{_XML}}}{local}"
-    mark = f' xmlns:{prefix}="'
-    start = text.index(mark) + len(mark)
-    uri = _plain(text[start : text.index('"', start)])
-    return f"{{{uri}}}{local}"
+    return str(_parsed(text).tag)
 
 
-def _plain(text: str) -> str:
-    return _REFERENCE.sub(lambda found: _MEANS[found[0]], text) if "&" in text else text
+def _parsed(text: str) -> etree._Element:
+    try:
+        return etree.fromstring(text, etree.XMLParser(huge_tree=True, resolve_entities=False))
+    except etree.XMLSyntaxError:
+        raise ValueError(f"this is the cont of no element: {text[:40]!r}") from None

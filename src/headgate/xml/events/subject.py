@@ -53,18 +53,18 @@ class Encoder:
         """Return for each name the labels that it has, CLASSES of them, -1 for none."""
         known = self._known
         try:
-            found = b"".join([known[name] for name in names])
+            encoded = b"".join([known[name] for name in names])
         except KeyError:
             if len(known) > _REMEMBERED:
                 known = self._known = {}
-            found = b"".join([known.get(name) or self._looked_up(name, known) for name in names])
-        return np.frombuffer(found, np.int32)
+            encoded = b"".join([known.get(name) or self._looked_up(name, known) for name in names])
+        return np.frombuffer(encoded, np.int32)
 
     def _looked_up(self, name: Label, known: dict[Label, bytes]) -> bytes:
-        found = self._classes(name)
+        classes = self._classes(name)
         if len(name) <= _SHORT:
-            known[name] = found
-        return found
+            known[name] = classes
+        return classes
 
     def _classes(self, name: Label) -> bytes:
         """Look the labels of a name up.
@@ -72,10 +72,10 @@ class Encoder:
         >>> np.frombuffer(Encoder(["a", "*:a", "*", "@*"])._classes("{urn:x}a"), np.int32).tolist()
         [-1, 1, 2]
         """
-        found = np.full(CLASSES, -1, np.int32)
-        for place, label in enumerate(labels_of(name)):
-            found[place] = self._numbers.get(label, -1)
-        return found.tobytes()
+        classes = np.full(CLASSES, -1, np.int32)
+        for index, label in enumerate(labels_of(name)):
+            classes[index] = self._numbers.get(label, -1)
+        return classes.tobytes()
 
 
 class Subject:
@@ -123,9 +123,9 @@ class Subject:
         if names is None:
             return False
         parts = [self.nodes[slice(*self._spans[name])] for name in names]
-        found = np.sort(np.concatenate(parts))
-        start, self._end = self._end, self._end + len(found)
-        self.nodes[start : self._end] = found
+        gathered = np.sort(np.concatenate(parts))
+        start, self._end = self._end, self._end + len(gathered)
+        self.nodes[start : self._end] = gathered
         self._spans[label] = start, self._end
         return True
 

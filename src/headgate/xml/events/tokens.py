@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
+from headgate.core.searching import same_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,34 +27,34 @@ _MOST_TRIED = 256
 
 
 @bare_inner
-def name_end(data: NDArray[np.uint8], place: int) -> int:
+def name_end(data: NDArray[np.uint8], at: int) -> int:
     """Find where a name ends: before a blank, a slash, a > or a =."""
     size = len(data)
-    while place < size:
-        byte = data[place]
+    while at < size:
+        byte = data[at]
         if byte <= 32 or byte in (_SLASH, _GREATER, _EQUALS):
             break
-        place += 1
-    return place
+        at += 1
+    return at
 
 
 @bare_inner
-def blank_end(data: NDArray[np.uint8], place: int) -> int:
+def blank_end(data: NDArray[np.uint8], at: int) -> int:
     """Find where blanks end."""
     size = len(data)
-    while place < size and data[place] <= 32:
-        place += 1
-    return place
+    while at < size and data[at] <= 32:
+        at += 1
+    return at
 
 
 @bare_inner
-def behind(data: NDArray[np.uint8], place: int, first: int, second: int) -> int:
+def behind(data: NDArray[np.uint8], at: int, first: int, second: int) -> int:
     """Find what is behind the next `first second >`; a negative `first` is any byte."""
     size = len(data)
-    while place < size:
-        if data[place] == _GREATER and data[place - 1] == second and (first < 0 or data[place - 2] == first):
-            return place + 1
-        place += 1
+    while at < size:
+        if data[at] == _GREATER and data[at - 1] == second and (first < 0 or data[at - 2] == first):
+            return at + 1
+        at += 1
     return size
 
 
@@ -68,108 +69,98 @@ def declares(data: NDArray[np.uint8], start: int, stop: int) -> bool:
     return True
 
 
+class NameTable(NamedTuple):
+    """Names by number: where each is in the document, and its kind; `slots` finds one by its hash."""
+
+    slots: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int32]
+    stops: NDArray[np.int32]
+    kinds: NDArray[np.uint8]
+
+
 @bare
-def intern(
-    data: NDArray[np.uint8],
-    start: int,
-    stop: int,
-    kind: int,
-    slots: NDArray[np.int32],
-    hashes: NDArray[np.uint64],
-    name_starts: NDArray[np.int32],
-    name_stops: NDArray[np.int32],
-    name_kinds: NDArray[np.uint8],
-    named: int,
-) -> int:
+def intern(data: NDArray[np.uint8], start: int, stop: int, kind: int, names: NameTable, named: int) -> int:
     """Number a name; a new one gets the number `named`, or -1 if there are as many as may be.
 
     Names that are made to collide are refused too: each time that one comes, all others would be tried.
     """
     hashed = _FIRST_HASH ^ np.uint64(kind)
-    for place in range(start, stop):
-        hashed = (hashed ^ np.uint64(data[place])) * _PRIME
+    for at in range(start, stop):
+        hashed = (hashed ^ np.uint64(data[at])) * _PRIME
+    slots = names.slots
     last = np.uint64(len(slots) - 1)
     slot = np.int64((hashed ^ (hashed >> np.uint64(32))) & last)
     tried = 0
     while slots[slot] > 0:
         name = slots[slot] - 1
-        if (
-            hashes[name] == hashed
-            and name_kinds[name] == kind
-            and name_stops[name] - name_starts[name] == stop - start
-        ):
-            same = True
-            for offset in range(stop - start):
-                if data[name_starts[name] + offset] != data[start + offset]:
-                    same = False
-                    break
-            if same:
-                return int(name)
+        first, size = names.starts[name], names.stops[name] - names.starts[name]
+        alike = names.hashes[name] == hashed and names.kinds[name] == kind and size == stop - start
+        if alike and same_bytes(data, first, data, start, size):
+            return int(name)
         slot = (slot + 1) & (len(slots) - 1)
         tried += 1
         if tried == _MOST_TRIED:
             return -1
-    if named == len(hashes):
+    if named == len(names.hashes):
         return -1
     slots[slot] = named + 1
-    hashes[named] = hashed
-    name_starts[named] = start
-    name_stops[named] = stop
-    name_kinds[named] = kind
+    names.hashes[named] = hashed
+    names.starts[named], names.stops[named], names.kinds[named] = start, stop, kind
     return named
 
 
 @bare
-def reference(data: NDArray[np.uint8], place: int, out: NDArray[np.uint8], length: int) -> tuple[int, int]:
+def reference(data: NDArray[np.uint8], offset: int, out: NDArray[np.uint8], length: int) -> tuple[int, int]:
     """Write what a reference at a place stands for; return what is behind both, or minus the place.
 
     What is written is never longer than the reference: &#9; is one byte, &#x10FFFF; is four.
     """
     size = len(data)
-    stop = place + 1
-    while stop < size and data[stop] != _SEMICOLON and stop - place < 40:
+    stop = offset + 1
+    while stop < size and data[stop] != _SEMICOLON and stop - offset < 40:
         stop += 1
     if stop >= size or data[stop] != _SEMICOLON:
-        return -place, length
-    wide = stop - place - 1
-    first = data[place + 1]
+        return -offset, length
+    wide = stop - offset - 1
+    first = data[offset + 1]
     code = -1
     if first == 35:  # #
         code = 0
-        hexadecimal = wide > 1 and data[place + 2] == 120
-        for at in range(place + 3 if hexadecimal else place + 2, stop):
+        hexadecimal = wide > 1 and data[offset + 2] == 120
+        for at in range(offset + 3 if hexadecimal else offset + 2, stop):
             digit = int(data[at])
             if 48 <= digit <= 57:
                 digit -= 48
             elif hexadecimal and 97 <= (digit | 32) <= 102:
                 digit = (digit | 32) - 87
             else:
-                return -place, length
+                return -offset, length
             code = min(code * (16 if hexadecimal else 10) + digit, 1 << 24)
         if code > 0x10FFFF:
-            return -place, length
-    elif wide == 2 and data[place + 2] == 116:  # lt and gt
+            return -offset, length
+    elif wide == 2 and data[offset + 2] == 116:  # lt and gt
         code = 60 if first == 108 else 62 if first == 103 else -1
-    elif wide == 3 and first == 97 and data[place + 2] == 109 and data[place + 3] == 112:
+    elif wide == 3 and first == 97 and data[offset + 2] == 109 and data[offset + 3] == 112:
         code = _AND
     elif (
         wide == 4
         and first == 97
-        and data[place + 2] == 112
-        and data[place + 3] == 111
-        and data[place + 4] == 115
+        and data[offset + 2] == 112
+        and data[offset + 3] == 111
+        and data[offset + 4] == 115
     ):
         code = _APOSTROPHE
     elif (
         wide == 4
         and first == 113
-        and data[place + 2] == 117
-        and data[place + 3] == 111
-        and data[place + 4] == 116
+        and data[offset + 2] == 117
+        and data[offset + 3] == 111
+        and data[offset + 4] == 116
     ):
         code = _QUOTE
     if code < 0:
-        return -place, length
+        return -offset, length
     if code < 0x80:
         out[length] = code
         length += 1

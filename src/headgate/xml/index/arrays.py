@@ -18,7 +18,7 @@ forest, and hang there by their numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -67,6 +67,19 @@ class Units(NamedTuple):
     forest_start: NDArray[np.int32]
     forests: NDArray[np.int32]
 
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """List what is below units: pairs of one and another below it."""
+        return np.repeat(np.arange(len(self.row)), self.row[:, END] - self.row[:, BEGIN]), self.below >> 1
+
+    def made_of(self, units: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Mark some units, and all that these are made of."""
+        parent, child = self.pairs()
+        marks = np.zeros(len(self.row), np.bool_)
+        marks[units] = True
+        while not marks[child[marks[parent]]].all():
+            marks[child[marks[parent]]] = True
+        return marks
+
 
 class Tests(NamedTuple):
     """Sets of tests: those of set s are `member[set_start[s]:set_start[s + 1]]`; set 0 is empty.
@@ -98,55 +111,3 @@ class XmlArrays(NamedTuple):
     units: Units
     tests: Tests
     forests: Forests
-
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes."""
-        return sum(array.nbytes for part in self for array in part)
-
-    def read_only(self) -> XmlArrays:
-        """Return the same arrays, where they lie, such that nobody can write through them."""
-        parts: list[Any] = [type(part)(*[read_only(array) for array in part]) for part in self]
-        return XmlArrays(*parts)
-
-    def check(self) -> None:
-        """Assert the invariants."""
-        trie, units, tests, forests = self
-        nodes, count = len(trie.parent), len(units.row)
-        assert bool((trie.parent[1:] < np.arange(1, nodes)).all())
-        assert trie.parent[DOCUMENT] == -1
-        assert len(trie.table) & (len(trie.table) - 1) == 0
-        assert nodes - 1 < len(trie.table)
-        assert sorted(trie.table[trie.table >= 0].tolist()) == list(range(1, nodes))
-        for start, size, of in (
-            (trie.unit_start, count, nodes),
-            (units.forest_start, len(units.forests), count),
-            (forests.start, len(forests.number), len(forests.need)),
-            (tests.set_start, len(tests.member), len(tests.set_start) - 1),
-        ):
-            assert len(start) == of + 1
-            assert start[0] == 0
-            assert start[-1] == size
-            assert bool((np.diff(start) >= 0).all())
-        at = np.repeat(np.arange(nodes), np.diff(trie.unit_start))
-        begin, end = units.row[:, BEGIN], units.row[:, END]
-        assert begin.tolist() == [0, *end[:-1].tolist()][:count]
-        assert end[-1:].tolist() == [len(units.below)][:count]
-        above = np.repeat(np.arange(count), end - begin)
-        kind = np.where(trie.axis[at] == DESCENDANT_AXIS, FAR, 0)
-        below = units.below >> 1
-        assert bool((units.below & FAR == kind[below]).all())
-        kind[below] |= ASKED
-        kind[np.diff(units.forest_start) > 0] |= ANCHOR
-        assert bool((units.row[:, KIND] == kind).all())
-        assert bool((trie.parent[at[below]] == at[above]).all())
-        assert sorted(forests.number.tolist()) == list(range(len(forests.number)))
-        assert bool((np.bincount(units.forests, minlength=len(forests.need)) == forests.need).all())
-        assert tests.set_start[1] == 0
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that nobody can write through: built, mapped and growing arrays are one type then."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

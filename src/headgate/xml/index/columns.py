@@ -20,7 +20,7 @@ import numpy as np
 from headgate.contents.columns import joined_starts, merged, picked
 from headgate.core.interning import TextPool
 from headgate.xml.language.model import AXES, CHILD, SIGNS, WORD, WORD_MARK
-from headgate.xml.whole.model import BY_LXML, BY_PATTERN, EVERY_TIME, WholeFilter
+from headgate.xml.whole.reading import BY_LXML, BY_PATTERN, EVERY_TIME, WholeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,11 +64,6 @@ class Columns(NamedTuple):
         """Count the patterns of all filters."""
         return len(self.node_start) - 1
 
-    @property
-    def nbytes(self) -> int:
-        """Count the bytes."""
-        return sum(each.nbytes for part in self for each in (part if isinstance(part, TextPool) else (part,)))
-
 
 class Writer:
     """Lays patterns one behind another."""
@@ -83,25 +78,25 @@ class Writer:
         self._number = array("d")
         self._first, self._asked = array("q", [0]), array("b")
 
-    def add(self, found: Pattern | WholeFilter) -> None:
+    def add(self, filter_: Pattern | WholeFilter) -> None:
         """Append a filter."""
-        if isinstance(found, WholeFilter):
-            for each in found.needs or ():
+        if isinstance(filter_, WholeFilter):
+            for each in filter_.needs or ():
                 self._add(each)
-            self._asked.append(EVERY_TIME if found.needs is None else BY_LXML)
+            self._asked.append(EVERY_TIME if filter_.needs is None else BY_LXML)
         else:
-            self._add(found)
+            self._add(filter_)
             self._asked.append(BY_PATTERN)
         self._first.append(len(self._node_start) - 1)
 
     def _add(self, pattern: Pattern) -> None:
         labels, texts = self._labels, self._texts
-        first, place = len(self._label), []
+        first, numbers = len(self._label), []
         for node in pattern.nodes:
-            place.append(len(self._label) - first)
+            numbers.append(len(self._label) - first)
             self._label.append(labels.setdefault(node.label, len(labels)))
             self._axis.append(_AXIS[node.axis])
-            self._parent.append(place[node.parent] if node.parent >= 0 else node.parent)
+            self._parent.append(numbers[node.parent] if node.parent >= 0 else node.parent)
             words = [test for test in node.tests if test.sign == WORD]
             for test in node.tests:
                 if test.sign == WORD:
@@ -115,7 +110,7 @@ class Writer:
                 label = f"{WORD_MARK}{test.value}"
                 self._label.append(labels.setdefault(label, len(labels)))
                 self._axis.append(_AXIS[CHILD])
-                self._parent.append(place[-1])
+                self._parent.append(numbers[-1])
                 self._test_start.append(len(self._sign))
         self._node_start.append(len(self._label))
 
@@ -197,8 +192,8 @@ def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
 def _trimmed(pool: TextPool, used: NDArray[np.int32]) -> tuple[TextPool, NDArray[np.int32]]:
     """Leave out texts that nothing names; returns the names in what is left."""
     kept, places = np.unique(used[used >= 0], return_inverse=True)
-    found = np.full(len(used), NO_TEXT, np.int32)
-    found[used >= 0] = places
+    names = np.full(len(used), NO_TEXT, np.int32)
+    names[used >= 0] = places
     if len(kept) == pool.size:
         return pool, used
-    return TextPool.build([pool.text(place) for place in kept.tolist()]), found
+    return TextPool.build([pool.text(index) for index in kept.tolist()]), names

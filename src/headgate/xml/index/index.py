@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from headgate.contents.columns import ColumnContents, ColumnFinder, ColumnWriters
 from headgate.contents.documents import DocumentIndex
+from headgate.contents.protocol import SnapshotCounts, filters_in
 from headgate.core.event import Event
 from headgate.core.omission import tell_all
 from headgate.core.rooms import XML
+from headgate.core.snapshot import open_snapshot
 from headgate.core.subscription import XPATH
 from headgate.errors import EventError
 from headgate.xml.events.reading import document_of
 from headgate.xml.events.subject import Subject
-from headgate.xml.explain.explain import Explanation, explain
-from headgate.xml.index.columns import Writer
-from headgate.xml.index.live import ROOM, SETTINGS, Base, State, compact
+from headgate.xml.explain.explain import Explanation, WholeExplanation, explain, explain_whole
+from headgate.xml.index.columns import Columns, Writer, compile_all, concatenate, take
+from headgate.xml.index.live import ROOM, SETTINGS, Base
+from headgate.xml.language.model import ANY, ANY_ATTRIBUTE, WORD_MARK
 from headgate.xml.language.printing import print_pattern
-from headgate.xml.whole.explain import WholeExplanation, explain_whole
-from headgate.xml.whole.model import WholeFilter, XPathSettings
-from headgate.xml.whole.reading import clauses, read_filter
+from headgate.xml.whole.reading import WholeFilter, XPathSettings, clauses, read_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,23 +33,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.contents.live import Moment
-    from headgate.contents.protocol import Clause
+    from headgate.contents.protocol import Clause, Keys
     from headgate.contents.results import ResultRows
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
     from headgate.core.subscription import Subscription
+    from headgate.core.values import Path as Attribute
     from headgate.xml.answers.answers import Answer
     from headgate.xml.events.document import Document
-    from headgate.xml.index.columns import Columns
     from headgate.xml.language.model import Pattern
-    from headgate.xml.whole.answers import SelectedAnswer
+    from headgate.xml.whole.evaluating import SelectedAnswer
+
 
 __all__ = ["ROOM", "XmlIndex", "XmlRoom"]
 
 
-class XmlIndex(DocumentIndex[State]):
+class XmlIndex(DocumentIndex[Base]):
     """Patterns over XML: match, and subscribe and unsubscribe while others match.
 
     Any number of threads may read while one or more write. What a reader sees is the state at some moment of
@@ -75,9 +78,6 @@ class XmlIndex(DocumentIndex[State]):
     @staticmethod
     def _parse(text: str, dialect: str = XPATH) -> Pattern | WholeFilter:
         return read_filter(text, dialect)[1]
-
-    def __init__(self, base: Base, *, compact_after: int | None = 4096) -> None:
-        super().__init__(State(base), compact_after)
 
     @classmethod
     def build(cls, subscriptions: Iterable[Subscription], *, settings: XPathSettings = SETTINGS) -> XmlIndex:
@@ -129,7 +129,10 @@ class XmlIndex(DocumentIndex[State]):
     def answer(self, event: Event, identity: Id) -> Answer | SelectedAnswer | None:
         """Return what a subscription gives for an event, None if it does not match."""
         state = self._state
-        return state.prepared(state.number_of(identity)).answer(document_of(event))
+        answer: Answer | SelectedAnswer | None = state.prepared(state.number_of(identity)).ask(
+            Subject(document_of(event))
+        )
+        return answer
 
     def answers(
         self, event: Event, refused: dict[Id, str] | None = None
@@ -141,7 +144,7 @@ class XmlIndex(DocumentIndex[State]):
         """
         state, document = self._state, document_of(event)
         subject = Subject(document)
-        found: dict[Id, Answer | SelectedAnswer] = {}
+        answers: dict[Id, Answer | SelectedAnswer] = {}
         left_out: list[tuple[Id, str]] = []
         numbers = state.match(document, left_out).tolist()
         tell_all(event.id, left_out)
@@ -158,8 +161,8 @@ class XmlIndex(DocumentIndex[State]):
                 refused[identity] = str(error)
                 continue
             if given is not None:
-                found[identity] = given
-        return found
+                answers[identity] = given
+        return answers
 
     def results(self, event: Event, ids: Sequence[Id], limit: int) -> list[ResultRows | EventError | None]:
         """Return the tuples of some filters for an event, which is read once, ids of nodes as text.
@@ -167,23 +170,24 @@ class XmlIndex(DocumentIndex[State]):
         One that returns too much has the reason in its place, and None stands for no filter.
         """
         state, subject = self._state, Subject(document_of(event))
-        found: list[ResultRows | EventError | None] = []
+        results: list[ResultRows | EventError | None] = []
         for number in state.find_all(ids):
             try:
-                found.append(None if number < 0 else state.prepared(number).results(subject, limit))
+                results.append(None if number < 0 else state.prepared(number).results(subject, limit))
             except EventError as error:
-                found.append(error)
-        return found
+                results.append(error)
+        return results
 
     def explain(self, event: Event, identity: Id) -> Explanation | WholeExplanation:
         """Say why an event matches a subscription or not, node by node."""
         state = self._state
-        found = state.pattern(state.number_of(identity))
+        filter_ = state.pattern(state.number_of(identity))
         document = document_of(event)
-        return explain_whole(found, document) if isinstance(found, WholeFilter) else explain(found, document)
-
-    def _rebuilt(self, moment: Moment[State]) -> State:
-        return compact(moment)
+        return (
+            explain_whole(filter_, document)
+            if isinstance(filter_, WholeFilter)
+            else explain(filter_, document)
+        )
 
 
 @dataclass(frozen=True)
@@ -194,15 +198,19 @@ class FilterReader:
 
     def __call__(self, text: str, dialect: str) -> tuple[str, Pattern | WholeFilter]:
         """Read a filter; one of the tree notation becomes XPath."""
-        written, found = read_filter(text, dialect, self.settings)
-        if dialect != XPATH and not isinstance(found, WholeFilter):
-            written = print_pattern(found)
-        return written, found
+        written, filter_ = read_filter(text, dialect, self.settings)
+        if dialect != XPATH and not isinstance(filter_, WholeFilter):
+            written = print_pattern(filter_)
+        return written, filter_
 
 
 @dataclass(frozen=True)
-class XmlRoom:
+class XmlRoom(ColumnContents):
     """The room with what is said of its filters: all that is built through it is read by that."""
+
+    columns = Columns
+    take = staticmethod(take)
+    concatenate = staticmethod(concatenate)
 
     settings: XPathSettings = SETTINGS
     room_name: ClassVar[str] = XML
@@ -221,6 +229,34 @@ class XmlRoom:
         """Take a filter apart; refuses a bad one."""
         return clauses(text, dialect, self.settings)
 
+    @property
+    def writers(self) -> ColumnWriters:
+        """Return what workers need."""
+        return ColumnWriters(XPATH, FilterReader(self.settings), Writer, clauses)
+
+    def compiled(self, texts: Sequence[str]) -> Columns:
+        """Compile filters in XPath."""
+        return compile_all([read_filter(text)[1] for text in texts])
+
+    def indexed(self, ids: Ids, texts: TextPool, columns: Columns) -> XmlIndex:
+        """Index patterns, in the order of their ids."""
+        return XmlIndex.from_columns(ids, texts, columns, settings=self.settings)
+
+    def finder(self, path: Attribute | None) -> ColumnFinder:
+        """Return what finds the keys of patterns: labels."""
+        del path
+        return ColumnFinder(Columns, xml_keys)
+
+    def counts(self, snapshot: Path) -> SnapshotCounts:
+        """Count what a snapshot holds: different paths from the roots of patterns to nodes, and labels."""
+        each_counts = [open_snapshot(each, XML, verify=False).counts for each in filters_in(snapshot, XML)]
+        names = ("paths", "labels", "verified", "unindexed")
+        counts = {name: sum(each[name] for each in each_counts) for name in names}
+        line = f"over {counts['paths']:,} paths of {counts['labels']:,} labels"
+        if counts["verified"]:
+            line += f" (lxml decides {counts['verified']:,}, {counts['unindexed']:,} of them for every event)"
+        return SnapshotCounts(counts, line)
+
 
 def _document(data: str, content_type: str, identity: pa.Scalar[Any]) -> Document:
     """Read a document; refuses one that cannot be read with the id of its event."""
@@ -228,3 +264,25 @@ def _document(data: str, content_type: str, identity: pa.Scalar[Any]) -> Documen
         return document_of(Event(identity.as_py(), data, content_type=content_type))
     except EventError as error:
         raise EventError(f"event {identity.as_py()!r}: {error}") from None
+
+
+def xml_keys(columns: Columns) -> list[Keys]:
+    """List the labels that patterns demand: every one that is named without a wildcard.
+
+    >>> from headgate.xml.index.columns import compile_all
+    >>> from headgate.xml.language.parse import parse_filter
+    >>> [sorted(keys) for keys in xml_keys(compile_all([parse_filter("//news[*]/@id", "xpath")]))]
+    [['@id', 'news']]
+    """
+    labels = columns.labels.texts()
+    wide = ("*:", "@*:", WORD_MARK)
+    plain = [label not in {ANY, ANY_ATTRIBUTE} and not label.startswith(wide) for label in labels]
+    used = [
+        frozenset(labels[label] for label in columns.label[begin:end].tolist() if plain[label])
+        for begin, end in pairwise(columns.node_start.tolist())
+    ]
+    # Of several patterns one must hold: what all of them demand.
+    return [
+        frozenset.intersection(*used[begin:end]) or None if begin < end else None
+        for begin, end in pairwise(columns.first.tolist())
+    ]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from headgate.core.jit import bare, bare_inner
 from headgate.xml.index.arrays import ANCHOR, ASKED, BEGIN, END, FAR, KIND, TESTS
-from headgate.xml.index.checking import NO_PAIRS, NO_ROOM, NO_TIME, NONE, ask_tests
+from headgate.xml.index.passing import NO_PAIRS, NO_ROOM, NO_TIME, NONE, ask_tests
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import (
     ALL,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Forests, Units, XmlArrays
-    from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists, Scratch
+    from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists, MatchScratch
 
 # For the axis of children, a unit's state holds a parent in WHERE, and in these what is known below it, and
 # the entry for the parent above.
@@ -142,16 +142,16 @@ def _accept(units: Units, forests: Forests, fixed: IndexScratch, lists: Lists, u
         f = units.forests[i]
         need = forests.need[f]
         if need > 1:
-            place, count = fixed.forest_place[f], fixed.counts[HITS]
-            if place >= count or lists.forest[place] != f:
+            slot, count = fixed.forest_place[f], fixed.counts[HITS]
+            if slot >= count or lists.forest[slot] != f:
                 if count >= len(lists.forest):
                     return False
-                place = count
-                lists.forest[place], lists.hits[place] = f, 0
-                fixed.forest_place[f] = place
+                slot = count
+                lists.forest[slot], lists.hits[slot] = f, 0
+                fixed.forest_place[f] = slot
                 fixed.counts[HITS] = count + 1
-            lists.hits[place] += 1
-            if lists.hits[place] < need:
+            lists.hits[slot] += 1
+            if lists.hits[slot] < need:
                 continue
         out = fixed.counts[OUT]
         for k in range(forests.start[f], forests.start[f + 1]):
@@ -162,7 +162,7 @@ def _accept(units: Units, forests: Forests, fixed: IndexScratch, lists: Lists, u
 
 
 @bare
-def sift(arrays: XmlArrays, document: Document, scratch: Scratch, epoch: int) -> int:
+def sift(arrays: XmlArrays, document: Document, scratch: MatchScratch, epoch: int) -> int:
     """Find out about each unit at each path; lists those that may hold at nodes of a path."""
     fixed, sized, lists = scratch.fixed, scratch.sized, scratch.lists
     units, row, unit_start = arrays.units, arrays.units.row, arrays.trie.unit_start
@@ -240,7 +240,7 @@ def sift(arrays: XmlArrays, document: Document, scratch: Scratch, epoch: int) ->
 
 
 @bare
-def want(units: Units, scratch: Scratch, epoch: int) -> int:
+def want(units: Units, scratch: MatchScratch, epoch: int) -> int:
     """Want all that wanted anchors are made of, and leave out of the lists what nobody wants.
 
     Returns DONE or FULL_PAIRS.
@@ -294,7 +294,7 @@ def _holds_below(fixed: IndexScratch, lists: Lists, below: int, n: int, end: int
 
 
 @bare
-def settle(arrays: XmlArrays, document: Document, scratch: Scratch, before: int, epoch: int) -> int:
+def settle(arrays: XmlArrays, document: Document, scratch: MatchScratch, before: int, epoch: int) -> int:
     """Find the wanted anchors that hold, node by node; those that sift accepted are marked `before`."""
     fixed, sized, lists = scratch.fixed, scratch.sized, scratch.lists
     units, row, state = arrays.units, arrays.units.row, scratch.fixed.state
@@ -337,7 +337,7 @@ def settle(arrays: XmlArrays, document: Document, scratch: Scratch, before: int,
 
 @bare
 def match(
-    arrays: XmlArrays, document: Document, classes: NDArray[np.int32], scratch: Scratch, epoch: int
+    arrays: XmlArrays, document: Document, classes: NDArray[np.int32], scratch: MatchScratch, epoch: int
 ) -> int:
     """Find the filters that hold: `counts[OUT]` of them are in `out`, not sorted.
 

@@ -8,28 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.contents.columns import all_read_only, read_only
+from headgate.contents.documents import BaseMatcher
 from headgate.errors import EventError
 from headgate.xml.events.document import Document
 from headgate.xml.events.subject import Encoder
-from headgate.xml.index import kernels
-from headgate.xml.index.arrays import BEGIN, END, TESTS, read_only
-from headgate.xml.index.equalities import Equalities
+from headgate.xml.index import kernels, scratch
+from headgate.xml.index.arrays import EQUAL, TESTS
 from headgate.xml.index.paths import find_paths, walk_trie
-from headgate.xml.index.scratch import (
-    DONE,
-    FULL_ENTRIES,
-    FULL_PAIRS,
-    HARD,
-    MOST,
-    OUT,
-    PAIRS,
-    SETS,
-    TOO_MUCH,
-    Scratch,
-    make_fixed,
-    make_lists,
-    make_sized,
-)
 from headgate.xml.index.word_lists import ListedPatterns, are_words, split
 from headgate.xml.index.word_nodes import WordNodes
 from headgate.xml.language.values import number
@@ -38,8 +24,57 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
-    from headgate.xml.index.arrays import XmlArrays
+    from headgate.xml.index.arrays import Tests, XmlArrays
     from headgate.xml.index.word_lists import Split
+
+
+_WORTH = 2
+"""Sets for each node of a document, from which on it is worth looking its values up."""
+
+
+class Equalities:
+    """The texts that sets of tests ask a node to be."""
+
+    def __init__(self, tests: Tests) -> None:
+        member = np.asarray(tests.member)
+        owner = np.repeat(np.arange(len(tests.set_start) - 1), np.diff(tests.set_start))
+        equal = (tests.sign[member] == EQUAL) & (tests.text[member] >= 0)
+        # One text of a set is enough: without it the set does not hold.
+        sets, at = np.unique(owner[equal], return_index=True)
+        texts = tests.text[member[equal][at]]
+        self.count = len(sets)
+        self._skip = np.zeros(len(tests.set_start) - 1, np.uint8)
+        self._skip[sets] = 1
+        order = np.argsort(texts, kind="stable")
+        self._sets = sets[order]
+        numbers, starts = np.unique(texts[order], return_index=True)
+        stops = np.append(starts, len(order))[1:]
+        offsets = np.asarray(tests.text_offsets)
+        data = np.asarray(tests.text_data).tobytes()
+        begins, ends = offsets[numbers].tolist(), offsets[numbers + 1].tolist()
+        self._places = {
+            data[begin:end]: (start, stop)
+            for begin, end, start, stop in zip(begins, ends, starts.tolist(), stops.tolist(), strict=True)
+        }
+        self._longest = max((end - begin for begin, end in zip(begins, ends, strict=True)), default=0)
+
+    def impossible(self, document: Document) -> NDArray[np.uint8] | None:
+        """Mark the sets that hold nowhere in a document; None if it is not worth finding them."""
+        if self.count < _WORTH * len(document.labels):
+            return None
+        begins, stops = np.asarray(document.begins), np.asarray(document.stops)
+        short = stops - begins <= self._longest
+        text = np.asarray(document.text).tobytes()
+        values = {
+            text[begin:stop]
+            for begin, stop in zip(begins[short].tolist(), stops[short].tolist(), strict=True)
+        }
+        marks = self._skip.copy()
+        for value in values & self._places.keys():
+            start, stop = self._places[value]
+            marks[self._sets[start:stop]] = 0
+        return marks
+
 
 _NODES, _PAIRS, _ENTRIES, _TRUTHS = 1024, 1 << 12, 1 << 12, 1 << 14
 MOST_PAIRS = 1 << 27
@@ -59,12 +94,12 @@ class Prepared(NamedTuple):
     listed: NDArray[np.int32] | None
 
 
-class Matcher:
-    """Filters in arrays, with what is needed to ask them. Any number of threads may ask."""
+class Matcher(BaseMatcher):
+    """Filters in arrays, with what is needed to ask them."""
 
     def __init__(self, arrays: XmlArrays, labels: TextPool) -> None:
         # All of one kind, whether built or mapped: loops are compiled once.
-        self.arrays = arrays.read_only()
+        self.arrays = all_read_only(arrays)
         self._labels = labels
         self._local = threading.local()
 
@@ -92,28 +127,24 @@ class Matcher:
             return self._words
         return WordNodes.of(self._labels.texts(), self.arrays.trie, self._split.joined)
 
-    def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int32]:
-        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self.match_encoded(document, self.encode(document), left_out)
-
     @property
     def finds_words(self) -> bool:
         """Tell whether words are looked up to encode a document."""
         return self._listed is not None or self._joined is not None
 
     def match_encoded(
-        self, document: Document, prepared: Prepared, left_out: dict[int, str] | None = None
+        self, document: Document, prepared: Prepared, left_out: dict[int, str]
     ) -> NDArray[np.int32]:
         """List the filters that hold for a document that is encoded, rising."""
         del document
         listed = prepared.listed
         if listed is not None and self._split is not None and self._split.whole:
             return listed
-        found = self._room().match(prepared.document, prepared.classes, {} if left_out is None else left_out)
+        numbers = self._room().match(prepared.document, prepared.classes, left_out)
         if listed is None or not len(listed):
-            return found
+            return numbers
         # A word that other filters ask for as well is a node, too.
-        return np.union1d(listed, found) if len(found) else listed
+        return np.union1d(listed, numbers) if len(numbers) else listed
 
     def match_joined(self, document: Document, left_out: dict[int, str]) -> NDArray[np.int32]:
         """List the filters that hold, rising, with all words as nodes."""
@@ -161,7 +192,11 @@ class _Room:
         self._equalities = equalities
         self._epoch = 1
         self._nodes, self._pairs, self._entries, self._truths = _NODES, _PAIRS, _ENTRIES, _TRUTHS
-        self._scratch = Scratch(make_fixed(arrays), make_sized(_NODES), make_lists(_PAIRS, _ENTRIES, _TRUTHS))
+        self._scratch = scratch.MatchScratch(
+            scratch.make_fixed(arrays),
+            scratch.make_sized(_NODES),
+            scratch.make_lists(_PAIRS, _ENTRIES, _TRUTHS),
+        )
 
     def listed(
         self, patterns: ListedPatterns, document: Document, classes: NDArray[np.int32]
@@ -169,16 +204,16 @@ class _Room:
         """List the filters that are found by a word, rising."""
         self._fit(len(document.labels))
         while True:
-            found = patterns.find(self._arrays.trie, document, classes, self._scratch)
-            if found >= 0:
-                return patterns.out(found)
-            self._grow(-1 - found)
+            count = patterns.find(self._arrays.trie, document, classes, self._scratch)
+            if count >= 0:
+                return patterns.out(count)
+            self._grow(-1 - count)
 
     def _fit(self, nodes: int) -> None:
         """Make room for a document of so many nodes."""
         if nodes > self._nodes:
             self._nodes = 2 * nodes
-            self._scratch = self._scratch._replace(sized=make_sized(self._nodes))
+            self._scratch = self._scratch._replace(sized=scratch.make_sized(self._nodes))
 
     def match(
         self, document: Document, classes: NDArray[np.int32], left_out: dict[int, str]
@@ -192,30 +227,32 @@ class _Room:
         if impossible is not None:
             self._scratch.fixed.skip[: len(impossible)] = impossible
         while True:
-            self._scratch.fixed.counts[MOST] = most
+            self._scratch.fixed.counts[scratch.MOST] = most
             done = kernels.match(self._arrays, document, classes, self._scratch, self._stamp())
             fixed = self._scratch.fixed
-            hard = sized.hard[: fixed.counts[HARD]]
+            hard = sized.hard[: fixed.counts[scratch.HARD]]
             for n in hard.tolist():
                 sized.value[n], sized.known[n] = number(document.val(n)), _READ
-            if done == TOO_MUCH and impossible is not None:
+            if done == scratch.TOO_MUCH and impossible is not None:
                 # What is skipped is from now on what has been too much.
                 impossible = None
                 fixed.skip[:] = 0
-            elif done == TOO_MUCH:
+            elif done == scratch.TOO_MUCH:
                 most *= 2
                 guilty = self._relieve()
-            elif done != DONE:
+            elif done != scratch.DONE:
                 self._grow(done)
             elif not len(hard):
                 break
-        found = np.sort(fixed.out[: fixed.counts[OUT]])
+        numbers = np.sort(fixed.out[: fixed.counts[scratch.OUT]])
         if len(guilty) or impossible is not None:
             fixed.skip[:] = 0
         if len(guilty):
             reason = f"more than {MOST_LETTERS:,} letters would be searched for it; send smaller documents"
-            left_out |= dict.fromkeys(np.setdiff1d(guilty, found).tolist(), f"{reason}, or narrow the filter")
-        return found
+            left_out |= dict.fromkeys(
+                np.setdiff1d(guilty, numbers).tolist(), f"{reason}, or narrow the filter"
+            )
+        return numbers
 
     def _relieve(self) -> NDArray[np.int32]:
         """Skip the sets of tests that only such filters have which search more than one may; returns these.
@@ -225,36 +262,23 @@ class _Room:
         units, forests = self._arrays.units, self._arrays.forests
         fixed = self._scratch.fixed
         own = units.row[:, TESTS]
-        parent, child = self._below()
         # What was skipped before has been too much before.
         letters = self._letters(np.where(fixed.skip, MOST_LETTERS + 1.0, 0.0))
-        cost = _summed(letters[own], parent, child)
+        cost = _summed(letters[own], *units.pairs())
         anchor = np.repeat(np.arange(len(own)), np.diff(units.forest_start))
         guilty = np.bincount(units.forests, cost[anchor], len(forests.need)) > MOST_LETTERS
         # And down again: all that the others are made of.
-        needed = np.zeros(len(own), np.bool_)
-        needed[anchor[~guilty[units.forests]]] = True
-        while not needed[child[needed[parent]]].all():
-            needed[child[needed[parent]]] = True
         fixed.skip[:] = 1
-        fixed.skip[own[needed]] = 0
+        fixed.skip[own[units.made_of(anchor[~guilty[units.forests]])]] = 0
         fixed.skip[0] = 0
         return forests.number[np.repeat(guilty, np.diff(forests.start))]
 
     def _letters(self, letters: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add the letters that each set of tests has searched."""
-        asked = slice(0, int(self._scratch.fixed.counts[SETS]))
+        asked = slice(0, int(self._scratch.fixed.counts[scratch.SETS]))
         lists = self._scratch.lists
         np.add.at(letters, lists.set_of[asked], lists.set_letters[asked])
         return letters
-
-    def _below(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """List what is below units: pairs of one and another below it."""
-        units = self._arrays.units
-        begins, ends = units.row[:, BEGIN], units.row[:, END]
-        parent = np.repeat(np.arange(len(begins)), ends - begins)
-        first = np.repeat(begins - np.cumsum(ends - begins) + (ends - begins), ends - begins)
-        return parent, units.below[first + np.arange(len(parent))] >> 1
 
     def costs(
         self,
@@ -271,9 +295,9 @@ class _Room:
         fixed, sized, lists = self._scratch
         find_paths(document, classes, sized, fixed)
         walk_trie(trie, classes, sized, fixed, lists)
-        paths = np.bincount(lists.active[: fixed.counts[PAIRS]], minlength=len(trie.parent))
+        paths = np.bincount(lists.active[: fixed.counts[scratch.PAIRS]], minlength=len(trie.parent))
         visits = np.repeat(paths, np.diff(trie.unit_start))
-        cost = _summed(visits + letters[units.row[:, TESTS]] * (visits > 0), *self._below())
+        cost = _summed(visits + letters[units.row[:, TESTS]] * (visits > 0), *units.pairs())
         anchor = np.repeat(np.arange(len(visits)), np.diff(units.forest_start))
         led = visits[anchor] > 0
         of, spent = units.forests[led], cost[anchor[led]]
@@ -285,24 +309,26 @@ class _Room:
     def _stamp(self) -> int:
         """Take an epoch that no mark holds; the next one is taken with it."""
         if self._epoch >= _LAST_EPOCH:
-            self._scratch = self._scratch._replace(fixed=make_fixed(self._arrays))
+            self._scratch = self._scratch._replace(fixed=scratch.make_fixed(self._arrays))
             self._epoch = 1
         self._epoch += 2
         return self._epoch
 
     def _grow(self, lacking: int) -> None:
         """Double what there was no room for."""
-        if lacking == FULL_PAIRS:
+        if lacking == scratch.FULL_PAIRS:
             if self._pairs >= MOST_PAIRS:
                 raise EventError(
                     f"the document and the filters meet in more than {MOST_PAIRS:,} places: send it in parts"
                 )
             self._pairs *= 2
-        elif lacking == FULL_ENTRIES:
+        elif lacking == scratch.FULL_ENTRIES:
             self._entries *= 2
         else:
             self._truths *= 2
-        self._scratch = self._scratch._replace(lists=make_lists(self._pairs, self._entries, self._truths))
+        self._scratch = self._scratch._replace(
+            lists=scratch.make_lists(self._pairs, self._entries, self._truths)
+        )
 
 
 def _summed(

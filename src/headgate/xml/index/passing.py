@@ -1,4 +1,7 @@
-"""Hot loops: which values pass tests. What floats cannot decide, and words, are left to the slow `values`."""
+"""Hot loops: whether values pass tests, of all filters at the nodes of a path, and of one pattern.
+
+What floats cannot decide, and words, are left to the slow `values`.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,183 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
-from headgate.core.searching import has_part
-from headgate.xml.language.model import SIGNS
+from headgate.core.searching import has_part, same_bytes
+from headgate.xml.index.arrays import AT_LEAST, AT_MOST, CONTAINING, EQUAL, LESS, MORE, STARTING, UNEQUAL
+from headgate.xml.index.scratch import ALL, HARD, LETTERS, MOST, NO, SETS, SOME, TRUTHS
+from headgate.xml.language.model import SIGNS, WORD
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.xml.events.document import Document
+    from headgate.xml.index.arrays import Tests
+    from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists
     from headgate.xml.language.model import Pattern
 
+NONE, NO_ROOM, NO_PAIRS, NO_TIME = -1, -2, -3, -4
 FAILS = 0
 PASSES = 1
 UNDECIDED = 2
 
-_EQUAL, _UNEQUAL, _LESS, _AT_MOST, _MORE, _AT_LEAST, _CONTAINS, _STARTS, _WORD = range(9)
+_WORD = SIGNS.index(WORD)
 _EXACT = 1 << 53
 _POWERS = tuple(float(10**power) for power in range(23))
 """The powers of ten that are exact in floats: a whole number below 2^53 over one of these is rounded once."""
+
+
+@bare_inner
+def read_number(text: NDArray[np.uint8], begin: int, stop: int) -> tuple[float, bool]:
+    """Read a number as XPath does, NaN if it is none; false if it has more digits than are exact here."""
+    while begin < stop and _is_blank(text[begin]):
+        begin += 1
+    while begin < stop and _is_blank(text[stop - 1]):
+        stop -= 1
+    negative = begin < stop and text[begin] == 45
+    if negative:
+        begin += 1
+    digits = 0
+    after = 0
+    pointed = False
+    whole = 0
+    for at in range(begin, stop):
+        digit = int(text[at]) - 48
+        if 0 <= digit <= 9:
+            digits += 1
+            after += pointed
+            if whole < _EXACT:
+                whole = 10 * whole + digit
+        elif digit == -2 and not pointed:
+            pointed = True
+        else:
+            return np.nan, True
+    if digits == 0:
+        return np.nan, True
+    if whole >= _EXACT or after >= len(_POWERS):
+        return np.nan, False
+    value = whole / _POWERS[after]
+    return -value if negative else value, True
+
+
+@bare_inner
+def _is_blank(byte: int) -> bool:
+    return byte == 32 or byte == 9 or byte == 10 or byte == 13  # noqa: PLR1714 -- compiled
+
+
+@bare_inner
+def _text_holds(
+    sign: int,
+    wanted: NDArray[np.uint8],
+    first: int,
+    last: int,
+    text: NDArray[np.uint8],
+    begin: int,
+    end: int,
+) -> bool:
+    size = last - first
+    if sign == CONTAINING:
+        return has_part(wanted, first, last, text, begin, end)
+    if end - begin < size or (sign != STARTING and end - begin != size):
+        return bool(sign == UNEQUAL)
+    return same_bytes(text, begin, wanted, first, size) != (sign == UNEQUAL)
+
+
+@bare_inner
+def _number_holds(sign: int, value: float, wanted: float) -> bool:
+    if sign == EQUAL:
+        return value == wanted
+    if sign == UNEQUAL:
+        return value != wanted
+    if sign == LESS:
+        return value < wanted
+    if sign == AT_MOST:
+        return value <= wanted
+    if sign == MORE:
+        return value > wanted
+    return sign == AT_LEAST and value >= wanted
+
+
+@bare_inner
+def _number_of(document: Document, sized: DocumentScratch, fixed: IndexScratch, n: int) -> float:
+    """Return the number that a node reads as; one that only Python reads is noted, and NaN for now."""
+    if sized.known[n] == 0:
+        value, exact = read_number(document.text, document.begins[n], document.stops[n])
+        sized.known[n], sized.value[n] = 1 if exact else 2, value
+        if not exact:
+            sized.hard[fixed.counts[HARD]] = n
+            fixed.counts[HARD] += 1
+    return float(sized.value[n])
+
+
+@bare_inner
+def ask_tests(
+    tests: Tests,
+    document: Document,
+    sized: DocumentScratch,
+    fixed: IndexScratch,
+    lists: Lists,
+    s: int,
+    p: int,
+) -> tuple[int, int]:
+    """Ask a set of tests about all nodes of a path, once.
+
+    Returns where the answers begin in `truths`, NONE if they are all the same, or NO_ROOM, NO_PAIRS or
+    NO_TIME; and what is known by that: NO, SOME or ALL.
+    """
+    if fixed.skip[s]:
+        return NONE, NO
+    slot, count = fixed.set_place[s], fixed.counts[SETS]
+    if slot < count and lists.set_of[slot] == s and lists.set_path[slot] == p:
+        return int(lists.set_truth[slot]), int(lists.set_known[slot])
+    begin, nodes = sized.node_start[p], sized.node_start[p + 1] - sized.node_start[p]
+    at = fixed.counts[TRUTHS]
+    if count >= len(lists.set_of):
+        return NO_PAIRS, NO
+    if at + nodes > len(lists.truths):
+        return NO_ROOM, NO
+    held, letters = 0, 0
+    left = fixed.counts[MOST] - fixed.counts[LETTERS]
+    text = document.text
+    for i in range(nodes):
+        n = sized.node[begin + i]
+        holds = True
+        for m in range(tests.set_start[s], tests.set_start[s + 1]):
+            k = tests.member[m]
+            if tests.text[k] >= 0:
+                if tests.sign[k] == CONTAINING:
+                    letters += document.stops[n] - document.begins[n]
+                    if letters > left:
+                        lists.set_of[count], lists.set_letters[count] = s, letters
+                        fixed.counts[SETS] = count + 1
+                        return NO_TIME, NO
+                text = tests.text[k]
+                first, end = tests.text_offsets[text], tests.text_offsets[text + 1]
+                holds = _text_holds(
+                    tests.sign[k],
+                    tests.text_data,
+                    first,
+                    end,
+                    document.text,
+                    document.begins[n],
+                    document.stops[n],
+                )
+            else:
+                value = _number_of(document, sized, fixed, n)
+                holds = _number_holds(tests.sign[k], value, tests.number[k])
+            if not holds:
+                break
+        lists.truths[at + i] = holds
+        held += holds
+    known = NO if held == 0 else ALL if held == nodes else SOME
+    if known == SOME:
+        fixed.counts[TRUTHS] = at + nodes
+    else:
+        at = NONE
+    lists.set_of[count], lists.set_path[count] = s, p
+    lists.set_truth[count], lists.set_known[count], lists.set_letters[count] = at, known, letters
+    fixed.counts[LETTERS] += letters
+    fixed.set_place[s] = count
+    fixed.counts[SETS] = count + 1
+    return int(at), known
 
 
 class Conditions(NamedTuple):
@@ -71,7 +235,7 @@ def sift(
     text: NDArray[np.uint8],
     begins: NDArray[np.int32],
     stops: NDArray[np.int32],
-    found: NDArray[np.int32],
+    nodes: NDArray[np.int32],
     start: int,
     end: int,
 ) -> tuple[int, bool]:
@@ -80,114 +244,33 @@ def sift(
     Returns where they end now, and whether all is decided about them.
     """
     decided = True
-    place = start
+    count = start
     for one in range(start, end):
-        passes = _verdict(tests, node, text, begins[found[one]], stops[found[one]])
+        passes = _verdict(tests, node, text, begins[nodes[one]], stops[nodes[one]])
         if passes != FAILS:
-            found[place] = found[one]
-            place += 1
+            nodes[count] = nodes[one]
+            count += 1
             decided &= passes == PASSES
-    return place, decided
+    return count, decided
 
 
 @bare_inner
 def _verdict(tests: Conditions, node: int, text: NDArray[np.uint8], begin: int, stop: int) -> int:
     """Tell whether a value passes all tests of a pattern's node."""
-    found = PASSES
+    verdict = PASSES
     for test in range(tests.offsets[node], tests.offsets[node + 1]):
-        if tests.starts[test] < 0:
-            one = _number_passes(tests.signs[test], tests.numbers[test], text, begin, stop)
+        sign, start = tests.signs[test], tests.starts[test]
+        if sign == _WORD:
+            verdict = UNDECIDED
+            continue
+        if start < 0:
+            value, exact = read_number(text, begin, stop)
+            if not exact:
+                verdict = UNDECIDED
+                continue
+            holds = _number_holds(sign, value, tests.numbers[test])
         else:
-            start = tests.starts[test]
-            one = _text_passes(tests.signs[test], tests.texts, start, tests.stops[test], text, begin, stop)
-        if one == FAILS:
+            holds = _text_holds(sign, tests.texts, start, tests.stops[test], text, begin, stop)
+        if not holds:
             return FAILS
-        found = max(found, one)
-    return found
-
-
-@bare_inner
-def _text_passes(
-    sign: int,
-    wanted: NDArray[np.uint8],
-    start: int,
-    end: int,
-    text: NDArray[np.uint8],
-    begin: int,
-    stop: int,
-) -> int:
-    long, wide = stop - begin, end - start
-    if sign == _CONTAINS:
-        return PASSES if has_part(wanted, start, end, text, begin, stop) else FAILS
-    if sign == _STARTS:
-        return PASSES if long >= wide and _same(wanted, start, text, begin, wide) else FAILS
-    if sign == _WORD:
-        return UNDECIDED
-    equal = long == wide and _same(wanted, start, text, begin, wide)
-    return PASSES if equal == (sign == _EQUAL) else FAILS
-
-
-@bare_inner
-def _same(wanted: NDArray[np.uint8], start: int, text: NDArray[np.uint8], begin: int, wide: int) -> bool:
-    for offset in range(wide):  # noqa: SIM110 -- compiled
-        if wanted[start + offset] != text[begin + offset]:
-            return False
-    return True
-
-
-@bare_inner
-def _number_passes(sign: int, wanted: float, text: NDArray[np.uint8], begin: int, stop: int) -> int:
-    found, exact = read_number(text, begin, stop)
-    if not exact:
-        return UNDECIDED
-    if sign == _EQUAL:
-        passes = found == wanted
-    elif sign == _UNEQUAL:
-        passes = found != wanted
-    elif sign == _LESS:
-        passes = found < wanted
-    elif sign == _AT_MOST:
-        passes = found <= wanted
-    elif sign == _MORE:
-        passes = found > wanted
-    else:
-        passes = found >= wanted
-    return PASSES if passes else FAILS
-
-
-@bare_inner
-def read_number(text: NDArray[np.uint8], begin: int, stop: int) -> tuple[float, bool]:
-    """Read a number as XPath does, NaN if it is none; false if it has more digits than are exact here."""
-    while begin < stop and _is_blank(text[begin]):
-        begin += 1
-    while begin < stop and _is_blank(text[stop - 1]):
-        stop -= 1
-    negative = begin < stop and text[begin] == 45
-    if negative:
-        begin += 1
-    digits = 0
-    after = 0
-    pointed = False
-    whole = 0
-    for place in range(begin, stop):
-        digit = int(text[place]) - 48
-        if 0 <= digit <= 9:
-            digits += 1
-            after += pointed
-            if whole < _EXACT:
-                whole = 10 * whole + digit
-        elif digit == -2 and not pointed:
-            pointed = True
-        else:
-            return np.nan, True
-    if digits == 0:
-        return np.nan, True
-    if whole >= _EXACT or after >= len(_POWERS):
-        return 0.0, False
-    found = whole / _POWERS[after]
-    return -found if negative else found, True
-
-
-@bare_inner
-def _is_blank(byte: int) -> bool:
-    return byte == 32 or byte == 9 or byte == 10 or byte == 13  # noqa: PLR1714 -- compiled
+    return verdict

@@ -132,19 +132,19 @@ def _step(trie: Trie, t: int, axis: int, label: int) -> int:
     mask = np.uint64(len(trie.table) - 1)
     at = hash_step(t, axis, label) & mask
     while True:
-        found = trie.table[at]
-        if found < 0:
+        node = trie.table[at]
+        if node < 0:
             return -1
-        if trie.parent[found] == t and trie.label[found] == label and trie.axis[found] == axis:
-            return int(found)
+        if trie.parent[node] == t and trie.label[node] == label and trie.axis[node] == axis:
+            return int(node)
         at = (at + np.uint64(1)) & mask
 
 
 @bare_inner
 def _reach(fixed: IndexScratch, lists: Lists, begin: int, t: int) -> bool:
     """Add a node of the trie to those of a path, which are listed from `begin` on; tells whether it fits."""
-    place, count = fixed.active_place[t], fixed.counts[PAIRS]
-    if begin <= place < count and lists.active[place] == t:
+    slot, count = fixed.active_place[t], fixed.counts[PAIRS]
+    if begin <= slot < count and lists.active[slot] == t:
         return True
     if count >= len(lists.active):
         return False
@@ -175,22 +175,22 @@ def walk_trie(
             for i in range(sized.active_start[up], sized.active_start[up + 1]):
                 t = lists.active[i]
                 if trie.bloom[t] & near:
-                    found = _step(trie, int(t), CHILD_AXIS, label)
-                    if found >= 0 and not _reach(fixed, lists, begin, found):
+                    node = _step(trie, int(t), CHILD_AXIS, label)
+                    if node >= 0 and not _reach(fixed, lists, begin, node):
                         return FULL_PAIRS
             for i in range(depth):
                 t = lists.stack[i]
                 if trie.bloom[t] & far:
-                    found = _step(trie, int(t), DESCENDANT_AXIS, label)
-                    if found >= 0 and not _reach(fixed, lists, begin, found):
+                    node = _step(trie, int(t), DESCENDANT_AXIS, label)
+                    if node >= 0 and not _reach(fixed, lists, begin, node):
                         return FULL_PAIRS
         end = fixed.counts[PAIRS]
         sized.active_start[p + 1] = end
         for i in range(begin, end):
             t = lists.active[i]
             # Once on the way from the root: what led to it further up leads from there on as well.
-            place = fixed.stack_place[t]
-            if trie.far[t] and not (place < depth and lists.stack[place] == t):
+            slot = fixed.stack_place[t]
+            if trie.far[t] and not (slot < depth and lists.stack[slot] == t):
                 if depth >= len(lists.stack):
                     return FULL_PAIRS
                 lists.stack[depth] = t

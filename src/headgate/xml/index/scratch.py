@@ -114,7 +114,7 @@ class Lists(NamedTuple):
     truths: NDArray[np.uint8]
 
 
-class Scratch(NamedTuple):
+class MatchScratch(NamedTuple):
     """All of it."""
 
     fixed: IndexScratch

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.contents.columns import read_only
 from headgate.core.jit import bare
 from headgate.core.text.alphabets import PYTHON
 from headgate.core.text.listing import LEAST, Marks, WordLists, collect, frequent, mark_words
-from headgate.xml.index.arrays import BEGIN, CHILD_AXIS, END, TESTS, read_only
+from headgate.xml.index.arrays import BEGIN, CHILD_AXIS, END, TESTS
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import DONE, PATHS
 from headgate.xml.language.model import WORD_MARK
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from headgate.core.interning import TextPool
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Trie, XmlArrays
-    from headgate.xml.index.scratch import Scratch
+    from headgate.xml.index.scratch import MatchScratch
 
     Ints = NDArray[np.int32]
 
@@ -52,8 +53,8 @@ class Split(NamedTuple):
 def are_words(labels: TextPool) -> NDArray[np.bool_]:
     """Tell which labels are words."""
     first = np.append(labels.data, np.uint8(0))[labels.offsets[:-1]]
-    found: NDArray[np.bool_] = (first == ord(WORD_MARK)) & (np.diff(labels.offsets) > 0)
-    return found
+    are: NDArray[np.bool_] = (first == ord(WORD_MARK)) & (np.diff(labels.offsets) > 0)
+    return are
 
 
 def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
@@ -72,7 +73,7 @@ def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
     fits[fits] = way[trie.parent[at[leaf[anchor[fits]]]]] >= 0
     forest, end = units.forests[fits], at[leaf[anchor[fits]]]
     joined = np.zeros(labels.size, np.bool_)
-    joined[trie.label[at[_needed(arrays, anchor[~fits])]]] = True
+    joined[trie.label[at[units.made_of(anchor[~fits])]]] = True
     joined &= is_word
     sizes = np.diff(forests.start)[forest]
     # Texts are read twice if some words are left to be joined.
@@ -80,8 +81,8 @@ def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
         return None
     begin = forests.start[forest]
     inside = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
-    words, place = np.unique(trie.label[end], return_inverse=True)
-    rows = (np.repeat(place, sizes), np.repeat(way[trie.parent[end]], sizes), forests.number[inside])
+    words, word_number = np.unique(trie.label[end], return_inverse=True)
+    rows = (np.repeat(word_number, sizes), np.repeat(way[trie.parent[end]], sizes), forests.number[inside])
     lists, large = WordLists.build(
         _without_marks(labels.take(words)), PYTHON, *(each.astype(np.int32) for each in rows)
     )
@@ -96,47 +97,36 @@ def _leaves(arrays: XmlArrays, is_word: NDArray[np.bool_]) -> Ints:
     """Return for each unit that is a path to a word and nothing else the unit of the word; -1 for others."""
     row = arrays.units.row
     begins, ends, tested = row[:, BEGIN], row[:, END], row[:, TESTS] > 0
-    found = np.where((begins == ends) & is_word & ~tested, np.arange(len(row)), -1).astype(np.int32)
+    leaf = np.where((begins == ends) & is_word & ~tested, np.arange(len(row)), -1).astype(np.int32)
     path = np.flatnonzero((ends - begins == 1) & ~tested)
     below = arrays.units.below[begins[path]] >> 1
     while True:
-        known = found[below]
-        if (found[path] == known).all():
-            return found
-        found[path] = known
-
-
-def _needed(arrays: XmlArrays, anchors: NDArray[np.int64]) -> NDArray[np.int64]:
-    """List the units that some anchors are made of, themselves among them."""
-    row, below = arrays.units.row, arrays.units.below >> 1
-    parent = np.repeat(np.arange(len(row)), row[:, END] - row[:, BEGIN])
-    needed = np.zeros(len(row), np.bool_)
-    needed[anchors] = True
-    while not needed[below[needed[parent]]].all():
-        needed[below[needed[parent]]] = True
-    return np.flatnonzero(needed)
+        known = leaf[below]
+        if (leaf[path] == known).all():
+            return leaf
+        leaf[path] = known
 
 
 class ListedPatterns:
     """Such patterns. Any number of threads may ask, each with its scratch."""
 
-    def __init__(self, found: Split) -> None:
-        self._found = found
+    def __init__(self, parts: Split) -> None:
+        self._found = parts
         self._local = threading.local()
 
-    def find(self, trie: Trie, document: Document, classes: Ints, scratch: Scratch) -> int:
+    def find(self, trie: Trie, document: Document, classes: Ints, scratch: MatchScratch) -> int:
         """Find those that hold; returns how many `out` has, or -1 minus what there was no room for."""
         local = self._local
         if not hasattr(local, "marks"):
             local.marks, local.epoch = Marks.make(self._found.numbers, self._found.large), 0
         local.epoch = local.marks.next_epoch(local.epoch)
-        found = self._found
-        return int(_find(trie, document, classes, scratch, found.lists, found.way, local.marks, local.epoch))
+        parts = self._found
+        return int(_find(trie, document, classes, scratch, parts.lists, parts.way, local.marks, local.epoch))
 
     def out(self, count: int) -> Ints:
         """Return what this thread found last, rising."""
-        found: Ints = self._local.marks.out[:count].copy()
-        return found
+        numbers: Ints = self._local.marks.out[:count].copy()
+        return numbers
 
 
 @bare
@@ -144,7 +134,7 @@ def _find(
     trie: Trie,
     document: Document,
     classes: Ints,
-    scratch: Scratch,
+    scratch: MatchScratch,
     words: WordLists,
     way: NDArray[np.int8],
     marks: Marks,
@@ -160,9 +150,9 @@ def _find(
     for p in range(1, fixed.counts[PATHS]):
         ways = np.uint64(0)
         for i in range(sized.active_start[p], sized.active_start[p + 1]):
-            found = way[lists.active[i]]
-            if found >= 0:
-                ways |= np.uint64(1) << np.uint64(found)
+            own_way = way[lists.active[i]]
+            if own_way >= 0:
+                ways |= np.uint64(1) << np.uint64(own_way)
         if ways == 0:
             continue
         for i in range(sized.node_start[p], sized.node_start[p + 1]):

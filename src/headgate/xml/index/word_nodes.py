@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.contents.columns import read_only
 from headgate.core.interning import TextPool
 from headgate.core.jit import kernel
 from headgate.core.text.alphabets import PYTHON
 from headgate.core.text.finding import KnownWords, next_word, number_of
 from headgate.xml.events.document import Document
-from headgate.xml.index.arrays import read_only
 from headgate.xml.index.paths import CLASSES
 from headgate.xml.language.model import WORD_MARK
 
@@ -87,8 +87,8 @@ class WordNodes(NamedTuple):
         rows = np.full((names, CLASSES), -1, np.int32)
         rows[:, 0] = self.labels[met[:names]]
         labels, parents, ends, levels, begins, stops = map(read_only, laid)
-        found = Document((), labels, parents, ends, levels, begins, stops, document.text)
-        return found, read_only(np.concatenate([classes, rows.ravel()]))
+        larger = Document((), labels, parents, ends, levels, begins, stops, document.text)
+        return larger, read_only(np.concatenate([classes, rows.ravel()]))
 
 
 @kernel
@@ -115,7 +115,7 @@ def _find(
     number: in a slot are the number plus one, and its place in `met`; `last` is the node that had it last.
     """
     mask = len(marks) - 1
-    found, names = 0, 0
+    count, names = 0, 0
     for n in range(len(labels)):
         if not wanted[labels[n]]:
             continue
@@ -127,23 +127,23 @@ def _find(
             number = number_of(letters, known_offsets, known, slots, text, begin, end, hashed)
             if number < 0:
                 continue
-            place = number & mask
-            while marks[place] and marks[place] >> 32 != number + 1:
-                place = (place + 1) & mask
-            if marks[place] == 0:
+            slot = number & mask
+            while marks[slot] and marks[slot] >> 32 != number + 1:
+                slot = (slot + 1) & mask
+            if marks[slot] == 0:
                 if names == len(met):
                     return False
-                marks[place] = (np.int64(number + 1) << 32) | names
+                marks[slot] = (np.int64(number + 1) << 32) | names
                 met[names] = number
                 names += 1
-            if last[place] == n:
+            if last[slot] == n:
                 continue
-            if found == len(owner):
+            if count == len(owner):
                 return False
-            last[place] = n
-            owner[found], word[found] = n, marks[place] & 0xFFFFFFFF
-            found += 1
-    counts[0], counts[1] = found, names
+            last[slot] = n
+            owner[count], word[count] = n, marks[slot] & 0xFFFFFFFF
+            count += 1
+    counts[0], counts[1] = count, names
     return True
 
 
@@ -162,23 +162,23 @@ def _lay(
 ) -> None:
     """Lay a document out with its words, each right behind its node; `laid` are the columns of a document."""
     nodes = len(labels)
-    place = np.empty(nodes + 1, np.int32)
+    new_number = np.empty(nodes + 1, np.int32)
     at = 0
     for n in range(nodes):
-        place[n] = n + at
+        new_number[n] = n + at
         while at < len(owner) and owner[at] == n:
             at += 1
-    place[nodes] = nodes + at
+    new_number[nodes] = nodes + at
     at = 0
     for n in range(nodes):
-        here = place[n]
+        here = new_number[n]
         laid[0, here] = labels[n]
-        laid[1, here] = place[parents[n]] if parents[n] >= 0 else parents[n]
+        laid[1, here] = new_number[parents[n]] if parents[n] >= 0 else parents[n]
         # The words of the last node below are behind it.
-        laid[2, here] = place[ends[n] + 1] - 1
+        laid[2, here] = new_number[ends[n] + 1] - 1
         laid[3, here] = levels[n]
         laid[4, here], laid[5, here] = begins[n], stops[n]
-        for behind in range(here + 1, place[n + 1]):
+        for behind in range(here + 1, new_number[n + 1]):
             laid[0, behind] = names + word[at]
             laid[1, behind], laid[2, behind], laid[3, behind] = here, behind, levels[n] + 1
             laid[4, behind], laid[5, behind] = 0, 0

@@ -16,9 +16,10 @@ Those of patterns also:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 Label: TypeAlias = str
 
@@ -63,8 +64,7 @@ class StructuralId(NamedTuple):
         return self.pre < other.pre and self.post > other.post
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(Struct, frozen=True, gc=False):
     """A condition on a node's `val`: `val sign value`, or the function of that name.
 
     With a number the `val` is read as one, as XPath 1.0 does; what is none compares as NaN: only != holds.
@@ -75,8 +75,7 @@ class Test:
     value: str | float
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True, gc=False):
     """A node of a pattern. `axis` leads to it from its parent, which is a place among the nodes, or ROOT.
 
     Below ROOT, CHILD leads to the document's root element and DESCENDANT to any node.
@@ -89,8 +88,7 @@ class Node:
     returns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(Struct, frozen=True, dict=True):
     """A filter and a view: trees of nodes, each node behind its parent (document order: preorder).
 
     It holds for a document if there is an embedding: a node of the document for each node of the pattern, so
@@ -104,21 +102,21 @@ class Pattern:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """List the children of each node."""
-        found: list[list[int]] = [[] for _ in self.nodes]
-        for place, node in enumerate(self.nodes):
+        children: list[list[int]] = [[] for _ in self.nodes]
+        for index, node in enumerate(self.nodes):
             if node.parent != ROOT:
-                found[node.parent].append(place)
-        return tuple(tuple(each) for each in found)
+                children[node.parent].append(index)
+        return tuple(tuple(each) for each in children)
 
     @property
     def roots(self) -> tuple[int, ...]:
         """List the nodes below the document."""
-        return tuple(place for place, node in enumerate(self.nodes) if node.parent == ROOT)
+        return tuple(index for index, node in enumerate(self.nodes) if node.parent == ROOT)
 
     @property
     def returning(self) -> tuple[int, ...]:
         """List the nodes that return something."""
-        return tuple(place for place, node in enumerate(self.nodes) if node.returns)
+        return tuple(index for index, node in enumerate(self.nodes) if node.returns)
 
 
 def is_attribute(label: Label) -> bool:

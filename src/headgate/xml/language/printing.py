@@ -111,7 +111,7 @@ class _Writer:
         chain = self._chain(root)
         if not self._returning:
             return self._nothing(root, chain)
-        ends = [place for place, node in enumerate(chain) if self._nodes[node].returns]
+        ends = [index for index, node in enumerate(chain) if self._nodes[node].returns]
         if ends:
             chain = chain[: ends[-1] + 1]
             alone = self._returning == (chain[-1],)
@@ -124,16 +124,16 @@ class _Writer:
             return self._condition(root, ROOT)
         return self._path(chain, ROOT, silent=True)
 
-    def _chain(self, place: int) -> list[int]:
+    def _chain(self, index: int) -> list[int]:
         """List a node and its last child, and the last child of that, and so on."""
-        chain = [place]
+        chain = [index]
         while self._children[chain[-1]]:
             chain.append(self._children[chain[-1]][-1])
         return chain
 
-    def _condition(self, place: int, parent: int) -> str:
+    def _condition(self, index: int, parent: int) -> str:
         """Write the tree of a node as a condition: a path, or a comparison if its last node has one test."""
-        chain = self._chain(place)
+        chain = self._chain(index)
         tests = self._nodes[chain[-1]].tests
         if len(tests) != 1:
             return self._path(chain, parent)
@@ -146,30 +146,30 @@ class _Writer:
         returns nothing.
         """
         parts: list[str] = []
-        for number, place in enumerate(chain):
-            node = self._nodes[place]
+        for number, index in enumerate(chain):
+            node = self._nodes[index]
             inner = chain[number + 1] if number + 1 < len(chain) else None
             begin = node.axis if number or parent == ROOT else self._style.relative[node.axis]
             marked = (self._marks and node.returns) or (silent and inner is None)
-            name = self._name(place) if marked else print_label(node.label)
+            name = self._name(index) if marked else print_label(node.label)
             tests = () if tested and inner is None else node.tests
-            parts.append(f"{begin}{name}{self._brackets(place, tests, inner)}")
+            parts.append(f"{begin}{name}{self._brackets(index, tests, inner)}")
         return "".join(parts)
 
-    def _name(self, place: int) -> str:
+    def _name(self, index: int) -> str:
         """Write the name of a step with its mark; an empty one returns nothing."""
-        node = self._nodes[place]
+        node = self._nodes[index]
         name = print_label(node.label)
         mark = ",".join(self._style.identity if each == ID else each for each in node.returns)
         # A name that ends with _ before a brace would be read as a mark of the tree notation.
         gap = " " if name.endswith("_") and self._style.mark == "{" else ""
         return f"{name}{gap}{self._style.mark}{mark}}}"
 
-    def _brackets(self, place: int, tests: tuple[Test, ...], inner: int | None) -> str:
+    def _brackets(self, index: int, tests: tuple[Test, ...], inner: int | None) -> str:
         """Write tests of a node, and its children but for the one that goes on with the path."""
         written = [self._test(self._style.own, each) for each in tests]
-        children = self._children[place]
-        written += [self._condition(each, place) for each in (children if inner is None else children[:-1])]
+        children = self._children[index]
+        written += [self._condition(each, index) for each in (children if inner is None else children[:-1])]
         return "".join([f"[{each}]" for each in written])
 
     def _test(self, path: str, test: Test) -> str:

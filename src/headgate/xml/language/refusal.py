@@ -10,13 +10,13 @@ import re
 from typing import TYPE_CHECKING
 
 from headgate.core.subscription import TREE
+from headgate.core.text.cutting import RefusedFilterError
 from headgate.errors import FilterError
 from headgate.xml.language import words
+from headgate.xml.language.syntax import PATTERN_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from headgate.xml.language.words import Kinds
 
 
 _ABSENT = "a filter says what must be there, not what must be absent"
@@ -68,14 +68,13 @@ FUNCTIONS = {
     "node": _NODES,
     **dict.fromkeys(("comment", "processing-instruction"), f"documents are read without them; {_NODES}"),
     **dict.fromkeys(("element", "attribute", "document-node", "item"), _NODES),
-    "text": "text() has nothing between its parentheses",
     **dict.fromkeys(("current-date", "current-dateTime", "current-time"), "write the value"),
 }
 """Functions and node tests that filters have not; others are refused by a line for all."""
 
 OPERATORS = {
     "or": f"{_EACH}, as one filter asks for all of it",
-    **dict.fromkeys(("div", "mod", "idiv", "*"), _ARITHMETIC),
+    **dict.fromkeys(("div", "mod", "idiv", "*", "-"), _ARITHMETIC),
     "eq": "write =",
     "ne": "write !=",
     "lt": "write <",
@@ -117,102 +116,94 @@ SIGNS = {
 """Signs that are no words of filters."""
 
 
-class RefusedFilterError(Exception):
-    """A filter that is refused: why, and the number of the word at fault."""
-
-    def __init__(self, reason: str, number: int) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.number = number
-
-
-_COMPARISONS = frozenset(("EQ", "NE", "LT", "LE", "GT", "GE"))
-_VALUES = frozenset((words.STRING, words.NUMBER))
-_STEPS = frozenset((words.NAME, words.VAL, words.ATTRIBUTE, words.TEXT_STEP))
-_AXES = frozenset(words.AXES.values())
-_PATHS = frozenset((*_STEPS, *_AXES, words.SELF, "SLASH", "DOUBLE"))
-_SLASHES = frozenset(("SLASH", "DOUBLE"))
-_CALLS = frozenset(words.FUNCTIONS.values())
 BAD_REGEX = r"this regular expression is not supported: write a word, as in re:test(a, '\bword\b', 'i')"
 BAD_FLAGS = r"words are found in any case: write 'i' behind them, as in re:test(a, '\bword\b', 'i')"
-_ARGUMENTS = "the function takes a path and a text, as in contains(a, 'x')"
-_READABLE = {
-    "SLASH": "'/'",
-    "DOUBLE": "'//'",
-    **dict.fromkeys((words.NAME, words.VAL), "a name"),
-    words.ATTRIBUTE: "an attribute",
-    words.TEXT_STEP: "text()",
-    words.MARK: "a mark",
-    "_BEGIN": "'['",
-    **dict.fromkeys(_COMPARISONS, "a comparison"),
-    words.STRING: "a text in quotes",
-    words.NUMBER: "a number",
-    "_COMMA": "','",
-    "_RIGHT": "')'",
-    "_END": "']'",
-    words.AND: "and",
-    "$END": "the end",
-}
-_ORDER = tuple(dict.fromkeys(_READABLE.values()))
+ARGUMENTS = "the function takes a path and a text, as in contains(a, 'x')"
+BEHIND = "a path cannot go on behind parentheses: write it without them"
+_MARKED = "a mark stands behind the name of a step, as in [a{val} > 3]"
 
 
-def misplaced(
-    texts: Sequence[str], kinds: Kinds, number: int, expected: set[str], dialect: str
-) -> RefusedFilterError:
-    """Say why a word cannot stand there, given the kinds that could."""
-    if not texts:
-        return RefusedFilterError("the filter is empty: write a path such as //news[company = 'ACME']", 0)
-    before = kinds[number - 1] if number else ""
-    if before in _VALUES:
-        found = _alone(texts, kinds, number)
-        if found:
-            return found
-    if before == "SLASH" and (number == 1 or kinds[number - 2] not in words.OPERANDS):
-        ahead = kinds[number] if number < len(kinds) else "$END"
-        if ahead in _COMPARISONS or ahead in (words.AND, "_END", "_RIGHT", "_COMMA", "$END"):
-            return RefusedFilterError("/ alone is the document: write /* for its root element", number - 1)
-    if number == len(texts):
-        if before == "_COMMA" or before in _CALLS:
-            return RefusedFilterError(_ARGUMENTS, number)
-        return RefusedFilterError(f"the filter ends too early: {_wanted(expected)}", number)
-    word, kind = texts[number], kinds[number]
-    reason = (
-        _by_itself(word, kind, dialect)
-        or _behind_path(word, kind, before, expected)
-        or _compared(word, kind, before, expected)
-        or _elsewhere(word, kind, before)
-        or f"{shown(word)} cannot stand here: {_wanted(expected)}"
-    )
-    return RefusedFilterError(reason, number)
-
-
-def _alone(texts: Sequence[str], kinds: Kinds, number: int) -> RefusedFilterError | None:
-    """Refuse a literal that is a condition by itself, at the literal."""
-    place = number - 1
-    start = place - 1 if place and kinds[place - 1] == "_MINUS" else place
-    if start and kinds[start - 1] not in ("_BEGIN", "_LEFT", words.AND):
-        return None
-    if number < len(kinds) and kinds[number] not in ("_END", "_RIGHT", words.AND):
-        return None
-    written = "".join(texts[start:number])
-    if kinds[place] == words.NUMBER and start and kinds[start - 1] == "_BEGIN":
-        return RefusedFilterError(
-            f"[{written}] asks for a position, which is not supported: {POSITION}", start
+def not_behind(texts: Sequence[str], at: int, expected: str, dialect: str) -> RefusedFilterError:
+    """Say why a word cannot go on where an operand ends."""
+    word, before = texts[at], texts[at - 1]
+    kind = words.kind_of(word, dialect)
+    if word == words.END:
+        reason = f"the filter ends too early: expected {expected}"
+    elif kind == words.MARK:
+        reason = (
+            "a mark stands right behind the name, before the brackets: a{id}[b]"
+            if before == "]"
+            else "a step has one mark: join them, as in a{id,val}"
+            if words.kind_of(before, dialect) == words.MARK
+            else _MARKED
         )
-    return RefusedFilterError(f"{shown(written)} alone is not a condition: compare a path with it", start)
+    elif word in OPERATORS:
+        reason = f"{word} is not supported: {OPERATORS[word]}"
+    elif word == "(":
+        reason = "parentheses cannot go on behind a path: join conditions by and"
+    elif word == "," and "and" in expected:
+        value = words.kind_of(before, dialect) in (words.STRING, words.NUMBER)
+        reason = f"',' is not supported: {'compare with one value' if value else 'join paths by and'}"
+    elif kind in (words.NAME, words.ATTRIBUTE, words.AXIS, words.FUNCTION):
+        quoted = before[0] in "'\""
+        reason = f"{shown(word)} cannot stand here: " + (
+            "a quote within a text is doubled, as in 'it''s'"
+            if quoted
+            else "join conditions by and, steps by / or //"
+        )
+    else:
+        reason = _nowhere(texts, at, dialect) or f"{shown(word)} cannot stand here: expected {expected}"
+    return RefusedFilterError(reason, at)
 
 
-_ALWAYS = {
-    words.OPEN_QUOTE: "a quote is still open",
-    words.OPEN_MARK: "a brace is still open: marks are written a{id,val}",
-    words.PARENT: f".. is not supported: {AXES['parent']}",
-}
+def no_operand(texts: Sequence[str], at: int, dialect: str) -> RefusedFilterError:
+    """Say why no path and no condition begins with a word."""
+    word, before = texts[at], texts[at - 1] if at else ""
+    if word == words.END and (before == "," or before[-1:] == "(" != before):
+        return RefusedFilterError(ARGUMENTS, at)
+    value = before in ("=", "!=", "<", "<=", ">", ">=")
+    expected = f"expected {'a text in quotes or a number' if value else 'a path or a condition'}"
+    if word == words.END:
+        return RefusedFilterError(f"the filter ends too early: {expected}", at)
+    reason = _nowhere(texts, at, dialect)
+    if word == "]" and before == "[":
+        reason = "the brackets are empty: write a condition, such as [b] or [. = 'x']"
+    return RefusedFilterError(reason or f"{shown(word)} cannot stand here: {expected}", at)
 
 
-def _by_itself(word: str, kind: str, dialect: str) -> str | None:
-    """Say why a word can stand nowhere."""
-    if kind in _ALWAYS:
-        return _ALWAYS[kind]
+def no_step(texts: Sequence[str], at: int, dialect: str) -> RefusedFilterError:
+    """Say why a word is no step."""
+    word, before = texts[at], texts[at - 1] if at else ""
+    expected = "expected a name, an attribute or text()"
+    if word == words.END:
+        return RefusedFilterError(f"the filter ends too early: {expected}", at)
+    kind = words.kind_of(word, dialect)
+    name = words.name_in(word)
+    if kind in (words.STRING, words.NUMBER) or (kind == words.FUNCTION and name in PATTERN_CALLS):
+        reason = f"{shown(word)} is no step: a step is a name, *, @name or text()"
+    elif kind == words.FUNCTION:
+        reason = unsupported(name)
+    elif word == "(":
+        reason = "parentheses in a path are not supported: write one path, or subscribe to each"
+    elif word in ("/", "//"):
+        reason = f"{word} stands behind {'another /' if before == '/' else before}: a name is between them"
+    elif word == "[":
+        reason = "a step needs a name before its brackets: write * for any"
+    else:
+        reason = _nowhere(texts, at, dialect) or f"{shown(word)} cannot stand here: {expected}"
+    return RefusedFilterError(reason, at)
+
+
+def _nowhere(texts: Sequence[str], at: int, dialect: str) -> str:
+    """Say why a word can stand nowhere, or nowhere but behind a name; nothing if it can."""
+    word = texts[at]
+    kind = words.kind_of(word, dialect)
+    if kind == words.OPEN_QUOTE:
+        return "a quote is still open"
+    if kind == words.OPEN_MARK:
+        return "a brace is still open: marks are written a{id,val}"
+    if kind == words.MARK:
+        return _MARKED
     if kind == words.OTHER_MARK:
         if dialect == TREE:
             return f"a mark of the tree notation begins with an underscore: write _{word}"
@@ -221,125 +212,50 @@ def _by_itself(word: str, kind: str, dialect: str) -> str | None:
         )
     if kind == words.EXPONENT:
         return f"{shown(word)} has an exponent: write the number with digits and a point"
-    if kind == words.PREFIXED:
-        at, name = ("@", word[1:]) if word[0] == "@" else ("", word)
-        prefix, _, local = name.strip(words.GAPS).partition(":")
-        return f"the prefix {prefix}: is not declared: write {at}Q{{namespace}}{local}, or {at}*:{local}"
-    if kind == words.WILD:
-        return f"all names of a namespace are not supported: write {'@*' if word[0] == '@' else '*'}"
     if kind == words.VARIABLE:
         return f"{shown(word)} is a variable, and filters have none: write the value"
-    if kind == words.AXIS:
-        axis = word[:-2].rstrip(words.GAPS)
-        return f"{axis}:: is not supported: {AXES[axis]}" if axis in AXES else f"{shown(axis)}:: is no axis"
-    if kind == words.FUNCTION:
-        return _function(word[:-1].rstrip(words.GAPS))
-    return SIGNS.get(word) if kind == words.UNKNOWN else None
+    if kind in (words.PREFIXED, words.WILD):
+        if texts[at + 1] == "(":
+            return f"{shown(word)}() is an extension: only functions of XPath 1.0 are evaluated"
+        sign = "@" * word.startswith("@")
+        prefix, _, local = word.lstrip("@" + words.GAPS).partition(":")
+        if dialect == TREE and local == "*":
+            return all_names(sign)
+        if dialect == TREE:
+            return (
+                f"the prefix {prefix}: is not declared: write {sign}Q{{namespace}}{local}, or {sign}*:{local}"
+            )
+        return (
+            f"the prefix {prefix}: is not declared: declare it for the set, or write "
+            f"{sign}Q{{namespace}}{local}"
+        )
+    if kind == words.UNKNOWN:
+        return SIGNS.get(word) or f"{shown(word)} is not part of the filter language"
+    return ""
 
 
-def _function(name: str) -> str:
+def all_names(sign: str) -> str:
+    """Say why a step is not one of tree patterns that asks for all names of a namespace."""
+    return f"all names of a namespace are not supported: write {sign}*"
+
+
+def not_an_operator(sign: str) -> str:
+    """Say why an operator is not one of tree patterns."""
+    return SIGNS.get(sign) or f"{sign} is not supported: {OPERATORS[sign]}"
+
+
+def not_an_axis(axis: str) -> str:
+    """Say why an axis is not one of tree patterns."""
+    return f"{axis}:: is not supported: {AXES[axis]}"
+
+
+def unsupported(name: str) -> str:
+    """Say why a function is not one of tree patterns."""
     if name in FUNCTIONS:
         return f"{name}() is not supported: {FUNCTIONS[name]}"
     if name in OPERATORS:
         return f"{name} is not supported: {OPERATORS[name]}"
     return f"{shown(name)}() is not supported: the functions are contains(), starts-with() and re:test()"
-
-
-def _behind_path(word: str, kind: str, before: str, expected: set[str]) -> str | None:
-    """Say why a word cannot go on where a condition could end: it is an operator, or another mark."""
-    if kind == words.MARK:
-        if before == words.MARK:
-            return "a step has one mark: join them, as in a{id,val}"
-        if before == "_END":
-            return "a mark stands right behind the name, before the brackets: a{id}[b]"
-        return "a mark stands behind the name of a step, as in [a{val} > 3]"
-    if kind == "_MINUS" and "_MINUS" not in expected:
-        return f"- is not supported: {OPERATORS['div']}"
-    if before in _VALUES and kind in (*_SLASHES, "_BEGIN"):
-        return f"{shown(word)} cannot go on behind a value: paths and brackets stand behind names"
-    if before in _VALUES and kind in (words.NAME, words.VAL) and word in OPERATORS:
-        return f"{word} is not supported: {OPERATORS[word]}"
-    if words.AND not in expected and "_COMMA" not in expected:
-        return None
-    if kind in (words.NAME, words.VAL) and word in OPERATORS:
-        return f"{word} is not supported: {OPERATORS[word]}"
-    if kind in ("_RIGHT", words.AND) and "_COMMA" in expected:
-        return _ARGUMENTS
-    if kind == "_LEFT":
-        return "parentheses cannot go on behind a path: join conditions by and"
-    if kind in _COMPARISONS:
-        if before == "_RIGHT":
-            return "a condition is not compared: write it alone"
-        return f"one comparison at a time: join two by and, as in [a > 1 and a {word} 5]"
-    if before == "_RIGHT" and (kind in _SLASHES or kind == "_BEGIN"):
-        return "a path cannot go on behind parentheses: write it without them"
-    if kind == "_COMMA":
-        return "',' is not supported: join paths by and"
-    if kind in (words.NAME, words.VAL, words.ATTRIBUTE):
-        if before == words.STRING:
-            return f"{shown(word)} cannot stand here: a quote within a text is doubled, as in 'it''s'"
-        return f"{shown(word)} cannot stand here: join conditions by and, steps by / or //"
-    return None
-
-
-def _compared(word: str, kind: str, before: str, expected: set[str]) -> str | None:
-    """Say why two things cannot be compared."""
-    if before not in _COMPARISONS:
-        if before == "_MINUS" and kind != words.UNKNOWN:
-            return f"- is not supported here: {OPERATORS['div']}"
-        if before == "_COMMA" and kind in _PATHS:
-            return f"{shown(word)} is a path: the second argument is a text in quotes"
-        if kind in ("_LEFT", "_RIGHT", *_CALLS) and before in _CALLS:
-            return _ARGUMENTS
-        if kind in _VALUES and before in _CALLS:
-            return f"{shown(word)} is no path: the first argument is a path, the second a text in quotes"
-        return None
-    if kind in _CALLS:
-        return "a condition is not compared: write it alone"
-    if kind == "_LEFT":
-        return "parentheses in a comparison are not supported: compare a path with one value"
-    if kind in _PATHS and words.STRING in expected:
-        return f"{shown(word)} is a path, and paths are compared with a text in quotes or a number only"
-    if (kind in _VALUES or kind == "_MINUS") and words.NAME in expected:
-        return f"{shown(word)} is compared with another value: one side is a path"
-    return None
-
-
-def _elsewhere(word: str, kind: str, before: str) -> str | None:
-    """Say why a word cannot stand in a path, or at the beginning of one."""
-    if before == "_BEGIN" and kind == "_END":
-        return "the brackets are empty: write a condition, such as [b] or [. = 'x']"
-    if kind in _VALUES and before in _SLASHES:
-        return f"{shown(word)} is no step: a step is a name, *, @name or text()"
-    if kind == words.SELF and before in _SLASHES:
-        return "'.' stands at the beginning of a path only: leave it out"
-    if kind == "_LEFT" and (before in _SLASHES or before in _AXES or not before):
-        return "parentheses in a path are not supported: write one path, or subscribe to each"
-    if kind in _SLASHES and before in _SLASHES:
-        return f"{word} stands behind {'another /' if before == 'SLASH' else '//'}: a name is between them"
-    if kind in (words.ATTRIBUTE, words.TEXT_STEP) and before in _AXES:
-        return f"{shown(word)} cannot stand behind an axis: leave the axis out"
-    if kind == words.SELF and before == words.SELF:
-        return "'.' stands at the beginning of a path only: leave it out"
-    if kind == "_BEGIN" and before == words.SELF:
-        return "brackets behind . are not supported: write them behind the name of the step"
-    if kind == "_BEGIN" and before in _SLASHES:
-        return "a step needs a name before its brackets: write * for any"
-    if kind == words.UNKNOWN:
-        return f"{shown(word)} is not part of the filter language"
-    return None
-
-
-def _wanted(expected: set[str]) -> str:
-    """Write what could stand there, the commoner first."""
-    if words.SELF in expected:
-        return "expected a path or a condition" if words.STRING in expected else "expected a path"
-    names = {_READABLE[kind] for kind in expected if kind in _READABLE}
-    listed = sorted(names, key=_ORDER.index)
-    shown_names = listed[:7]
-    if len(listed) > len(shown_names):
-        return f"expected {', '.join(shown_names)} or others"
-    return f"expected {' or '.join(filter(None, (', '.join(shown_names[:-1]), shown_names[-1])))}"
 
 
 def shown(word: str) -> str:
@@ -357,8 +273,6 @@ MAX_NODES = 256
 MAX_TESTS = 64
 """Of one node."""
 
-_OPENING = {"_LEFT", "_BEGIN", "CONTAINS", "STARTS_WITH", "RE_TEST", "FUNCTION"}
-_CLOSING = {"_RIGHT", "_END"}
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -371,36 +285,8 @@ def check_text(text: object) -> str:
             f"the filter has {len(text):,} characters and at most {MAX_CHARACTERS:,} are taken", text, None
         )
     if not text.isprintable():
-        found = _NO_CHARACTER.search(text)
-        if found:
-            reason = f"U+{ord(found[0]):04X} is not a character of XML: no document has it"
-            raise FilterError(reason, text, found.start())
+        match_ = _NO_CHARACTER.search(text)
+        if match_:
+            reason = f"U+{ord(match_[0]):04X} is not a character of XML: no document has it"
+            raise FilterError(reason, text, match_.start())
     return text
-
-
-def check_shape(kinds: Kinds) -> None:
-    """Refuse a text by the number of its words, and by its nesting."""
-    if len(kinds) > MAX_WORDS:
-        raise RefusedFilterError(
-            f"the filter has {len(kinds):,} words and at most {MAX_WORDS:,} are taken", MAX_WORDS
-        )
-    depth = 0
-    for number, kind in enumerate(kinds):
-        if kind in _OPENING:
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise RefusedFilterError(f"the filter nests deeper than {MAX_DEPTH}", number)
-        elif kind in _CLOSING:
-            depth = max(0, depth - 1)
-
-
-def check_nodes(count: int, number: int) -> None:
-    """Refuse more nodes than a pattern may have; `number` is the word of the last."""
-    if count > MAX_NODES:
-        raise RefusedFilterError(f"the filter has more than {MAX_NODES} steps", number)
-
-
-def check_tests(count: int, number: int) -> None:
-    """Refuse more tests than a node may have."""
-    if count > MAX_TESTS:
-        raise RefusedFilterError(f"a step has more than {MAX_TESTS} conditions on its value", number)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*")
 _IN_NUMBERS = frozenset("0123456789.- \t\r\n")
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
+COMPARE: dict[str, Callable[[float, float], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -33,8 +33,8 @@ def number(text: str) -> float:
     >>> number(" -2.50 "), number(".5"), number("+1"), number("1e3")
     (-2.5, 0.5, nan, nan)
     """
-    found = _NUMBER.fullmatch(text)
-    return float(found[1]) if found else math.nan
+    match_ = _NUMBER.fullmatch(text)
+    return float(match_[1]) if match_ else math.nan
 
 
 _WORDS = re.compile(r"\\b([^\\]+)\\b|\(\^\|\\W\)([^\\]+)\(\\W\|\$\)")
@@ -46,8 +46,8 @@ def wanted_word(pattern: str) -> str | None:
     >>> wanted_word(r"\bNews\b"), wanted_word(r"(^|\W)news(\W|$)"), wanted_word("news")
     ('news', 'news', None)
     """
-    found = _WORDS.fullmatch(pattern)
-    word = found and (found[1] or found[2])
+    match_ = _WORDS.fullmatch(pattern)
+    word = match_ and (match_[1] or match_[2])
     return PYTHON.fold(word) if word and PYTHON.is_word(word) else None
 
 
@@ -65,8 +65,8 @@ def holds(test: Test, val: str) -> bool:
             return val.startswith(value)
         if sign == WORD:
             return value in PYTHON.words(val)
-    elif sign in _COMPARE:
-        return _COMPARE[sign](number(val), value)
+    elif sign in COMPARE:
+        return COMPARE[sign](number(val), value)
     raise ValueError(f"{sign!r} does not go with {value!r}: texts have no order, functions take texts")
 
 
@@ -144,7 +144,7 @@ def _implies_number(allowed: _Allowed, sign: str, value: float) -> bool:
         return False
     if sign == "=":
         return allowed.low == allowed.high == value
-    return _COMPARE[sign](allowed.high if sign in {"<", "<="} else allowed.low, value)
+    return COMPARE[sign](allowed.high if sign in {"<", "<="} else allowed.low, value)
 
 
 def _implies_text(tests: Sequence[Test], sign: str, value: str) -> bool:

@@ -2,8 +2,7 @@
 
 One regular expression cuts the text. A word holds all that decides what it is: a name goes with its namespace
 or its @, an axis with its colons, a function with its opening parenthesis, a mark with its braces. So a
-word's kind follows from the word itself, but for `and`, which is a name where a name is due. Kinds are the
-terminals of the grammar, which drops those that begin with an underscore from its trees.
+word's kind follows from the word itself; words such as `and` are names where a name is due.
 
 At the end stands what single words mean: labels of steps, marks, literals.
 """
@@ -11,75 +10,26 @@ At the end stands what single words mean: labels of steps, marks, literals.
 from __future__ import annotations
 
 import re
-from functools import partial
 from math import isinf
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from headgate.core.subscription import TREE, XPATH
+from headgate.core.text.cutting import BoundedCache, Cutter
 from headgate.xml.language.model import RETURNS, TEXT
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+NAME, ATTRIBUTE, TEXT_STEP = "name", "attribute", "text()"
+"""Steps; a name may have its namespace, or be * or *:name."""
+AXIS, FUNCTION, MARK, STRING, NUMBER = "axis", "function", "mark", "text", "number"
+WILD, PREFIXED = "wild", "prefixed"
+"""All names of one namespace, and a name whose prefix is not declared."""
+OTHER_MARK, OPEN_MARK, OPEN_QUOTE = "mark of the other dialect", "open mark", "open quote"
+EXPONENT, VARIABLE, SIGN, UNKNOWN = "exponent", "variable", "sign", "unknown"
 
-
-T = TypeVar("T")
-
-NAME = "NAME"
-"""A name, with its namespace, or * or *:name."""
-ATTRIBUTE = "ATTRIBUTE"
-TEXT_STEP = "TEXT"
-VAL = "VAL"
-"""The name val in the tree notation, which also stands for what . does in XPath."""
-MARK = "MARK"
-STRING = "STRING"
-NUMBER = "NUMBER"
-SELF = "SELF"
-CHILD_AXIS = "CHILD_AXIS"
-DESCENDANT_AXIS = "DESCENDANT_AXIS"
-ATTRIBUTE_AXIS = "ATTRIBUTE_AXIS"
-AND = "_AND"
-
-# Those that no rule of the grammar has: each is refused for what it is.
-OTHER_MARK = "OTHER_MARK"
-"""A mark of the other dialect."""
-OPEN_MARK = "OPEN_MARK"
-OPEN_QUOTE = "OPEN_QUOTE"
-EXPONENT = "EXPONENT"
-PREFIXED = "PREFIXED"
-WILD = "WILD"
-"""All names of one namespace."""
-AXIS = "AXIS"
-FUNCTION = "FUNCTION"
-VARIABLE = "VARIABLE"
-PARENT = "PARENT"
-UNKNOWN = "UNKNOWN"
-
-Kinds: TypeAlias = tuple[str, ...]
-
-SIGNS = {
-    "/": "SLASH",
-    "//": "DOUBLE",
-    "[": "_BEGIN",
-    "]": "_END",
-    "(": "_LEFT",
-    ")": "_RIGHT",
-    ",": "_COMMA",
-    "=": "EQ",
-    "!=": "NE",
-    "<": "LT",
-    "<=": "LE",
-    ">": "GT",
-    ">=": "GE",
-    "-": "_MINUS",
-    ".": SELF,
-    "..": PARENT,
-}
-FUNCTIONS = {"contains": "CONTAINS", "starts-with": "STARTS_WITH", "re:test": "RE_TEST"}
-"""`re:` is the prefix that EXSLT has for its regular expressions, and needs no declaration."""
-AXES = {"child": CHILD_AXIS, "descendant": DESCENDANT_AXIS, "attribute": ATTRIBUTE_AXIS}
+SIGNS = frozenset(("/", "//", "[", "]", "(", ")", ",", "=", "!=", "<", "<=", ">", ">=", "-", ".", ".."))
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 """The only prefix that XML declares itself is xml: for this."""
 GAPS = " \t\r\n"
+END = "\0"
+"""Stands behind the last word; no filter has it."""
 
 _FIRST = (
     r"A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02FF\u0370-\u037D\u037F-\u1FFF\u200C\u200D\u2070-\u218F"
@@ -90,9 +40,11 @@ _LATER = rf"{_FIRST}\-.0-9\u00B7\u0300-\u036F\u203F\u2040"
 _NAME = rf"(?:[{_FIRST}]|_(?!\{{))(?:[{_LATER}]++|_(?!\{{))*+"
 _GAP = rf"[{GAPS}]*+"
 _NODE = rf"Q\{{[^{{}}]*+\}}(?:{_NAME}|\*) | \*:{_NAME} | \*"
+# What is usual stands first: it is found sooner, and is the same.
 _WORD = re.compile(
     rf"""(
         //? | [\[\],)]
+      | @?(?!Q\{{)[A-Za-z][A-Za-z0-9]*+(?=[\[\]/{{]) | [<>=](?![=>])
       | (?:{_NODE})
       | (?:and|or|div|mod)(?={_GAP}\()
       | text{_GAP}\({_GAP}\)
@@ -110,106 +62,64 @@ _WORD = re.compile(
 )
 _START = re.compile(_GAP)
 _LETTER = re.compile(rf"[{_FIRST}_]")
-OPERANDS = frozenset(
-    (NAME, ATTRIBUTE, TEXT_STEP, VAL, MARK, OTHER_MARK, STRING, NUMBER, SELF, "_RIGHT", "_END", PARENT)
-)
-"""Behind these `and` joins, and / goes on."""
 
 
-def cut(text: str) -> list[str]:
-    """Cut a text into words; of what is none, a quote or a brace without an end is cut in one.
+_CUTTER = Cutter(_START, _WORD)
+cut, places = _CUTTER.cut, _CUTTER.places
+"""Of what is no word, a quote or a brace without an end is cut in one."""
 
-    >>> cut("//news[@id = 'x']/author {val} and //Q{urn:x}b")
-    ['//', 'news', '[', '@id', '=', "'x'", ']', '/', 'author', '{val}', 'and', '//', 'Q{urn:x}b']
+
+def kind_of(word: str, dialect: str = XPATH) -> str:
+    """Tell the kind of a word.
+
+    >>> [kind_of(word) for word in ("and", "*:a", "@dc:x", "child ::", "{id}", "1e3", "~")]
+    ['name', 'name', 'prefixed', 'axis', 'mark', 'exponent', 'unknown']
     """
-    return _WORD.findall(text, _begin(text))
-
-
-def places(text: str) -> list[int]:
-    """List where the words begin, and the end of the text."""
-    return [found.start() for found in _WORD.finditer(text, _begin(text))] + [len(text)]
-
-
-def kinds_of(words: list[str], dialect: str) -> Kinds:
-    """List the kinds of words; `and` joins behind what can be joined, and is a name elsewhere.
-
-    >>> kinds_of(cut("//and and //b"), "xpath")
-    ('DOUBLE', 'NAME', '_AND', 'DOUBLE', 'NAME')
-    """
-    known = _KINDS[dialect]
-    kinds = [known[word] for word in words]
-    if AND in kinds:
-        for number, kind in enumerate(kinds):
-            if kind == AND and (number == 0 or kinds[number - 1] not in OPERANDS):
-                kinds[number] = NAME
-    return tuple(kinds)
-
-
-def _begin(text: str) -> int:
-    found = _START.match(text)
-    return found.end() if found else 0
-
-
-class BoundedCache(dict[str, T]):
-    """What words mean that were seen, so long as there are not too many and they are short."""
-
-    def __init__(self, meaning: Callable[[str], T]) -> None:
-        super().__init__()
-        self._meaning = meaning
-
-    def __missing__(self, word: str) -> T:
-        found = self._meaning(word)
-        if len(word) <= _MAX_LETTERS:
-            if len(self) >= _MAX_WORDS:
-                self.clear()
-            self[word] = found
-        return found
-
-
-def _kind(word: str, dialect: str) -> str:
     if word in SIGNS:
-        return SIGNS[word]
+        return SIGN
     first, last = word[0], word[-1]
     if first in "\"'":
-        return STRING if _QUOTED.fullmatch(word) else OPEN_QUOTE
+        return OPEN_QUOTE if is_open(word) else STRING
     if first == "{" or word.startswith("_{"):
         return OPEN_MARK if last != "}" else MARK if (first == "_") == (dialect == TREE) else OTHER_MARK
     if first in "0123456789" or (first == "." and len(word) > 1):
         return EXPONENT if "e" in word.lower() else NUMBER
     if first == "@" and len(word) > 1:
-        kind = _kind(word[1:].lstrip(GAPS), dialect)
+        kind = kind_of(word[1:].lstrip(GAPS), dialect)
         return kind if kind in (PREFIXED, WILD) else ATTRIBUTE
     if first == "$":
         return VARIABLE
     if first == "*":
         return NAME
-    if not _LETTER.match(word):
-        return UNKNOWN
-    return _lettered(word, dialect)
+    return _lettered(word) if _LETTER.match(word) else UNKNOWN
 
 
-def _lettered(word: str, dialect: str) -> str:
+def _lettered(word: str) -> str:
     """Tell the kind of a word that begins with a letter."""
     if word.startswith("Q{"):
         return WILD if word[-1] == "*" else NAME
     if word.endswith("::"):
-        return AXES.get(word[:-2].rstrip(GAPS), AXIS)
+        return AXIS
     if word.endswith(")"):
         return TEXT_STEP
     if word.endswith("("):
-        return FUNCTIONS.get(word[:-1].rstrip(GAPS), FUNCTION)
+        return FUNCTION
     prefix, colon, local = word.partition(":")
-    if colon:
-        return WILD if local == "*" else NAME if prefix == "xml" else PREFIXED
-    if word == "and":
-        return AND
-    return VAL if word == "val" and dialect == TREE else NAME
+    return NAME if not colon else WILD if local == "*" else NAME if prefix == "xml" else PREFIXED
 
 
-_MAX_WORDS = 65_536
-_MAX_LETTERS = 64
-_QUOTED = re.compile(r"""'[^']*+(?:''[^']*+)*+'|"[^"]*+(?:""[^"]*+)*+\"""")
-_KINDS = {dialect: BoundedCache(partial(_kind, dialect=dialect)) for dialect in (XPATH, TREE)}
+def is_open(word: str) -> bool:
+    """Tell whether a word that begins with a quote lacks the other."""
+    return word.count(word[0]) % 2 == 1
+
+
+def name_in(word: str) -> str:
+    """Return the name of a function or an axis, without what ends the word.
+
+    >>> name_in("contains ("), name_in("child::")
+    ('contains', 'child')
+    """
+    return word.rstrip("(:").rstrip(GAPS)
 
 
 MARKS = "id, val and cont"
@@ -228,7 +138,7 @@ def _label(word: str) -> str:
     if word.startswith("Q{"):
         uri, _, local = word[2:].rpartition("}")
         uri = " ".join(re.findall(rf"[^{GAPS}]+", uri))
-        return f"{{{uri}}}{local}" if uri else local
+        return f"{{{uri}}}{local}" if uri or local == "*" else local
     return f"{{{XML_NAMESPACE}}}{word[4:]}" if word.startswith("xml:") else word
 
 
@@ -238,7 +148,7 @@ def _step(word: str) -> str:
     >>> [step_of[word] for word in ("a", "and", "child::", "[", "dc:title")]
     ['a', 'and', '', '', '']
     """
-    return label_of[word] if word and kinds_of([word], XPATH)[0] in _STEPS else ""
+    return label_of[word] if word and kind_of(word) in _STEPS else ""
 
 
 def _returns(word: str) -> tuple[str, ...] | str:
@@ -248,13 +158,13 @@ def _returns(word: str) -> tuple[str, ...] | str:
     (('id', 'cont'), ('id',), (), 'id is marked twice')
     """
     if word[-1] != "}":
-        return "a brace is still open"
+        return "a brace is still open: marks are written a{id,val}"
     inside = word.lstrip("_")[1:-1].strip(GAPS)
     names = [each.strip(GAPS).lower() for each in inside.split(",")] if inside else []
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name not in RETURNS:
             return f"{_shown(name)} is not a mark: marks are {MARKS}"
-        if name in names[:place]:
+        if name in names[:index]:
             return f"{name} is marked twice"
     return tuple(each for each in RETURNS if each in names)
 

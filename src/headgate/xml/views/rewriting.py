@@ -3,13 +3,13 @@
 Results are factorised, and ids structural: the embeddings of a view are the combinations of its nodes' ids
 that satisfy the axes. So for each node of the view
 
-    Scan        the ids that an input gives for a node that goes there
-    Intersect   those that all of them give, with val and cont from where they are given
-    Named       those that have the name, read from cont, if no scan says it
-    Select      those that satisfy the tests that no scan guarantees
+    scan        the ids that an input gives for a node that goes there
+    intersect   those that all of them give, with val and cont from where they are given
+    named       those that have the name, read from cont, if no scan says it
+    tests       those that satisfy the tests that no scan guarantees
 
 and then, for all nodes together, what takes part in an embedding, by structural semijoins up and down.
-`Project` keeps what the view returns. A node of an input that goes to several nodes is scanned for each.
+What the view does not return is left out then. A node of an input that goes to several is scanned for each.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Table(NamedTuple):
         """Return some of them."""
         places = np.flatnonzero(which) if which.dtype == np.bool_ else which
         values, contents = (
-            None if column is None else tuple([column[place] for place in places.tolist()])
+            None if column is None else tuple([column[index] for index in places.tolist()])
             for column in (self.values, self.contents)
         )
         return Table(self.ids.take(places), values, contents)
@@ -72,105 +72,75 @@ class Scan:
         return f"view {self.view} node {self.place} {self.node.label} (id{returns})"
 
 
-@dataclass(frozen=True, slots=True)
-class Intersect:
-    """The nodes that all scans give."""
+def intersected(tables: Sequence[Table]) -> Table:
+    """Return the nodes that all of some tables have, with val and cont from the first that has them."""
+    if len(tables) == 1:
+        return tables[0]
+    common = tables[0].ids.pre
+    for table in tables[1:]:
+        common = np.intersect1d(common, table.ids.pre, assume_unique=True)
+    parts = [table.take(np.searchsorted(table.ids.pre, common)) for table in tables]
+    return Table(
+        parts[0].ids,
+        next((part.values for part in parts if part.values is not None), None),
+        next((part.contents for part in parts if part.contents is not None), None),
+    )
 
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How a node of the view is computed, axes aside: from scans, of which all must give it.
+
+    `named`: its name is read from cont. `tests` are those that no scan guarantees. `valued`: its val is
+    needed, if only from cont.
+    """
+
+    node: Node
     scans: tuple[Scan, ...]
-
-    def run(self, answers: Sequence[Answer]) -> Table:
-        """Return them, with val and cont from the first scan that has them."""
-        first, *others = (scan.run(answers) for scan in self.scans)
-        if not others:
-            return first
-        common = first.ids.pre
-        for table in others:
-            common = np.intersect1d(common, table.ids.pre, assume_unique=True)
-        parts = [table.take(np.searchsorted(table.ids.pre, common)) for table in (first, *others)]
-        return Table(
-            parts[0].ids,
-            next((part.values for part in parts if part.values is not None), None),
-            next((part.contents for part in parts if part.contents is not None), None),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """Those whose cont shows that they have a label."""
-
-    label: Label
-
-    def run(self, table: Table) -> Table:
-        """Return them."""
-        assert table.contents is not None, "a scan of the name is without cont only if another has the label"
-        return table.take(
-            np.array([covers(self.label, label_of_content(text)) for text in table.contents], bool)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Select:
-    """Those whose val satisfies tests."""
-
+    valued: bool
+    named: bool
     tests: tuple[Test, ...]
 
-    def run(self, table: Table) -> Table:
-        """Return them."""
+    def run(self, answers: Sequence[Answer]) -> Table:
+        """Return the nodes that may take part."""
+        table = intersected([scan.run(answers) for scan in self.scans])
+        label = self.node.label
+        if self.named:
+            assert table.contents is not None, (
+                "a scan of the name is without cont only if another has the label"
+            )
+            table = table.take(
+                np.array([covers(label, label_of_content(text)) for text in table.contents], bool)
+            )
+        if self.valued and table.values is None:
+            table = table._replace(values=_values(label, table.contents))
+        if not self.tests:
+            return table
         assert table.values is not None, "tests are not covered without val"
         return table.take(
             np.array([all(holds(test, text) for test in self.tests) for text in table.values], bool)
         )
 
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """What the view itself returns of a node."""
-
-    returns: tuple[str, ...]
-
-    def run(self, table: Table) -> Table:
-        """Return the table without what is not returned."""
+    def projected(self, table: Table) -> Table:
+        """Return a table without what the view does not return of the node."""
+        returns = self.node.returns
         return Table(
             table.ids,
-            table.values if VAL in self.returns else None,
-            table.contents if CONT in self.returns else None,
+            table.values if VAL in returns else None,
+            table.contents if CONT in returns else None,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """How a node of the view is computed, axes aside; `valued`: its val is needed, if only from cont."""
-
-    node: Node
-    scans: Intersect
-    valued: bool
-    named: Named | None
-    select: Select | None
-    project: Project
-
-    def run(self, answers: Sequence[Answer]) -> Table:
-        """Return the nodes that may take part."""
-        table = self.scans.run(answers)
-        if self.named is not None:
-            table = self.named.run(table)
-        if self.valued and table.values is None:
-            table = table._replace(values=_values(self.node.label, table.contents))
-        return table if self.select is None else self.select.run(table)
 
     def lines(self) -> list[str]:
         """Say it in words."""
-        scans = self.scans.scans
-        found = [f"scan {scans[0]}"] if len(scans) == 1 else ["intersect"]
-        found += [f"  scan {scan}" for scan in scans] if len(scans) > 1 else []
-        if self.named is not None:
-            found.append(f"select name {self.named.label}, read from cont")
-        if self.select is not None:
-            origin = (
-                " read from cont" if self.valued and all(VAL not in s.node.returns for s in scans) else ""
-            )
-            found += [f"select val{origin} {test.sign} {test.value!r}" for test in self.select.tests]
-        kept_columns = " ".join(["id", *(each for each in self.project.returns if each in (VAL, CONT))])
-        return [*found, f"project {kept_columns}"]
+        scans = self.scans
+        lines = [f"scan {scans[0]}"] if len(scans) == 1 else ["intersect"]
+        lines += [f"  scan {scan}" for scan in scans] if len(scans) > 1 else []
+        if self.named:
+            lines.append(f"select name {self.node.label}, read from cont")
+        origin = " read from cont" if self.valued and all(VAL not in s.node.returns for s in scans) else ""
+        lines += [f"select val{origin} {test.sign} {test.value!r}" for test in self.tests]
+        kept_columns = " ".join(["id", *(each for each in self.node.returns if each in (VAL, CONT))])
+        return [*lines, f"project {kept_columns}"]
 
 
 @dataclass(frozen=True)
@@ -190,7 +160,7 @@ class Rewriting:
         if keep is None:
             return None
         left = [
-            part.project.run(table).take(which)
+            part.projected(table).take(which)
             for part, table, which in zip(self.parts, tables, keep, strict=True)
         ]
         return Answer(
@@ -202,15 +172,15 @@ class Rewriting:
 
     def lines(self) -> list[str]:
         """Say in words what is done."""
-        found = []
-        for place, part in enumerate(self.parts):
-            found.append(f"node {place} {part.node.label}:")
-            found += [f"  {line}" for line in part.lines()]
+        lines = []
+        for index, part in enumerate(self.parts):
+            lines.append(f"node {index} {part.node.label}:")
+            lines += [f"  {line}" for line in part.lines()]
         edges = [
-            f"{node.parent}{node.axis}{place}" if node.parent >= 0 else f"{node.axis}{place}"
-            for place, node in enumerate(self.pattern.nodes)
+            f"{node.parent}{node.axis}{index}" if node.parent >= 0 else f"{node.axis}{index}"
+            for index, node in enumerate(self.pattern.nodes)
         ]
-        return [*found, f"reduce along {' '.join(edges)}"]
+        return [*lines, f"reduce along {' '.join(edges)}"]
 
 
 def rewriting(patterns: Sequence[Pattern], view: int, inputs: Sequence[int]) -> Rewriting:
@@ -228,18 +198,18 @@ def rewriting(patterns: Sequence[Pattern], view: int, inputs: Sequence[int]) -> 
         found = pairs(source, target) if needed(source) else None
         if found is None:
             raise PlanError(f"view {view} cannot be computed from view {one}, which does not embed in it")
-        for place, images in enumerate(found):
+        for index, images in enumerate(found):
             for image in sorted(images):
-                given = provides(source.nodes[place], target.nodes[image])
+                given = provides(source.nodes[index], target.nodes[image])
                 covered[image] |= given
                 if given:
-                    scans[image].append(Scan(number, one, place, source.nodes[place]))
+                    scans[image].append(Scan(number, one, index, source.nodes[index]))
     whole = needed(target)
     missing = [
-        f"{name} of node {place} ({node.label})"
-        for place, node in enumerate(target.nodes)
+        f"{name} of node {index} ({node.label})"
+        for index, node in enumerate(target.nodes)
         for bit, name in ITEMS.items()
-        if (whole >> 4 * place) & bit & ~covered[place]
+        if (whole >> 4 * index) & bit & ~covered[index]
     ]
     if missing:
         raise PlanError(
@@ -253,14 +223,7 @@ def _part(node: Node, scans: list[Scan]) -> Part:
     known = [test for scan in scans for test in scan.node.tests]
     tests = tuple(test for test in node.tests if not implies(known, test))
     named = all(scan.node.label != node.label for scan in scans)
-    return Part(
-        node,
-        Intersect(tuple(scans)),
-        bool(tests) or VAL in node.returns,
-        Named(node.label) if named else None,
-        Select(tests) if tests else None,
-        Project(node.returns),
-    )
+    return Part(node, tuple(scans), bool(tests) or VAL in node.returns, named, tests)
 
 
 def _values(label: Label, contents: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -11,33 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.contents.views import ArrayViews
+from headgate.contents.views import Views
 from headgate.xml.answers.answers import Answer, answer
 from headgate.xml.answers.structural import Ids
 from headgate.xml.events.reading import document_of
-from headgate.xml.language.model import (
-    CHILD,
-    CONT,
-    RETURNS,
-    ROOT,
-    VAL,
-    Node,
-    Pattern,
-    Test,
-    covers,
-    is_attribute,
-)
-from headgate.xml.views.coverage import (
-    ATTRIBUTE_BIT,
-    CHILD_BIT,
-    CONT_BIT,
-    VAL_BIT,
-    WORDS,
-    Rows,
-    cover,
-    sign,
-)
-from headgate.xml.views.embedding import MAX_NODES, implications, is_wide, needed
+from headgate.xml.language import model
+from headgate.xml.views import embedding
 from headgate.xml.views.rewriting import Rewriting, rewriting, size_of
 
 if TYPE_CHECKING:
@@ -46,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Event
-    from headgate.xml.language.model import Label, Test
+    from headgate.xml.language.model import Label
 
 
 _Key: TypeAlias = tuple[object, ...]
@@ -55,13 +34,14 @@ _Key: TypeAlias = tuple[object, ...]
 class Canonical(NamedTuple):
     """The form, and for each node of the pattern as it was written its place there."""
 
-    pattern: Pattern
+    pattern: model.Pattern
     places: tuple[int, ...]
 
 
-def canonical(pattern: Pattern) -> Canonical:
+def canonical(pattern: model.Pattern) -> Canonical:
     """Write a pattern in its one form.
 
+    >>> from headgate.xml.language.model import Node, Pattern
     >>> nodes = (Node("a"), Node("c", parent=0), Node("b", parent=0), Node("c", parent=0))
     >>> form, places = canonical(Pattern(nodes))
     >>> [node.label for node in form.nodes], places
@@ -69,27 +49,27 @@ def canonical(pattern: Pattern) -> Canonical:
     """
     children = pattern.children
     keys: list[_Key] = [()] * len(pattern.nodes)
-    for place in reversed(range(len(pattern.nodes))):
-        inner = tuple(sorted({keys[child] for child in children[place]})) if children[place] else ()
-        keys[place] = (*_own(pattern.nodes[place]), inner)
-    written: list[Node] = []
+    for index in reversed(range(len(pattern.nodes))):
+        inner = tuple(sorted({keys[child] for child in children[index]})) if children[index] else ()
+        keys[index] = (*_own(pattern.nodes[index]), inner)
+    written: list[model.Node] = []
     places = [0] * len(pattern.nodes)
     # A group is branches that are equal, below what is equal: they are written once.
-    todo = _groups(pattern.roots, ROOT, keys)
+    todo = _groups(pattern.roots, model.ROOT, keys)
     while todo:
         group, parent = todo.pop()
         here = len(written)
         written.append(_node(pattern.nodes[group[0]], parent))
-        for place in group:
-            places[place] = here
+        for index in group:
+            places[index] = here
         if children[group[0]]:
             below = (
                 children[group[0]]
                 if len(group) == 1
-                else [each for place in group for each in children[place]]
+                else [each for index in group for each in children[index]]
             )
             todo += _groups(below, here, keys)
-    return Canonical(Pattern(tuple(written)), tuple(places))
+    return Canonical(model.Pattern(tuple(written)), tuple(places))
 
 
 def _groups(siblings: Sequence[int], parent: int, keys: list[_Key]) -> list[tuple[list[int], int]]:
@@ -97,39 +77,41 @@ def _groups(siblings: Sequence[int], parent: int, keys: list[_Key]) -> list[tupl
     if len(siblings) == 1:
         return [([siblings[0]], parent)]
     alike: dict[_Key, list[int]] = {}
-    for place in siblings:
-        alike.setdefault(keys[place], []).append(place)
+    for index in siblings:
+        alike.setdefault(keys[index], []).append(index)
     return [(alike[key], parent) for key in sorted(alike, reverse=True)]
 
 
-def _node(node: Node, parent: int) -> Node:
+def _node(node: model.Node, parent: int) -> model.Node:
     tests = tests_of(node)
     returns = (
-        node.returns if len(node.returns) < 2 else tuple(each for each in RETURNS if each in node.returns)
+        node.returns
+        if len(node.returns) < 2
+        else tuple(each for each in model.RETURNS if each in node.returns)
     )
     if (node.parent, node.tests, node.returns) == (parent, tests, returns):
         return node
-    return Node(node.label, node.axis, parent, tests, returns)
+    return model.Node(node.label, node.axis, parent, tests, returns)
 
 
-def tests_of(node: Node) -> tuple[Test, ...]:
+def tests_of(node: model.Node) -> tuple[model.Test, ...]:
     """List the tests of a node, each once, in one order."""
     if len(node.tests) < 2:
         return node.tests
     return tuple(sorted(set(node.tests), key=_test_key))
 
 
-def _test_key(test: Test) -> tuple[str, str, str]:
+def _test_key(test: model.Test) -> tuple[str, str, str]:
     return test.sign, type(test.value).__name__, repr(test.value)
 
 
-def _own(node: Node) -> _Key:
+def _own(node: model.Node) -> _Key:
     tests = tuple([_test_key(test) for test in tests_of(node)]) if node.tests else ()
     returns = tuple(sorted(set(node.returns))) if node.returns else ()
     return node.axis, node.label, tests, returns
 
 
-class XmlViews(ArrayViews):
+class XmlViews(Views):
     """Views over XML documents, each in its canonical form, by number.
 
     `patterns` are these forms, and results are in their order; `places` lead there from the nodes as
@@ -138,10 +120,10 @@ class XmlViews(ArrayViews):
 
     def __init__(
         self,
-        patterns: tuple[Pattern, ...],
+        patterns: tuple[model.Pattern, ...],
         places: tuple[tuple[int, ...], ...],
-        written: tuple[Pattern, ...],
-        rows: Rows,
+        written: tuple[model.Pattern, ...],
+        rows: embedding.NodeRows,
         labels: tuple[NDArray[np.int64], NDArray[np.int32], list[Label]],
         equals: NDArray[np.int32],
     ) -> None:
@@ -154,15 +136,15 @@ class XmlViews(ArrayViews):
         self.label_offsets, self.labels, self.names = labels
         self.equals = equals
         self.demands, self.offers = np.zeros((2, 2 * len(patterns)), np.uint64)
-        sign(rows, self.demands, self.offers)
+        embedding.sign(rows, self.demands, self.offers)
 
     @classmethod
-    def build(cls, patterns: Sequence[Pattern]) -> XmlViews:
+    def build(cls, patterns: Sequence[model.Pattern]) -> XmlViews:
         """Lay views out; one of more than 16 nodes is taken, but feeds no other and is fed by none."""
         forms = [canonical(pattern) for pattern in patterns]
         shapes = tuple(form.pattern for form in forms)
-        firsts: dict[Pattern, int] = {}
-        equals = np.array([firsts.setdefault(form, place) for place, form in enumerate(shapes)], np.int32)
+        firsts: dict[model.Pattern, int] = {}
+        equals = np.array([firsts.setdefault(form, index) for index, form in enumerate(shapes)], np.int32)
         rows, labels = _lay(shapes)
         places = tuple(form.places for form in forms)
         return cls(shapes, places, tuple(patterns), rows, labels, equals)
@@ -178,7 +160,7 @@ class XmlViews(ArrayViews):
         embeds: NDArray[np.bool_],
         masks: NDArray[np.uint64],
     ) -> None:
-        cover(self._rows, sources, targets, np.zeros(MAX_NODES, np.int64), embeds, masks)
+        embedding.cover(self._rows, sources, targets, np.zeros(embedding.MAX_NODES, np.int64), embeds, masks)
 
     def result(self, view: int, event: Event) -> Answer | None:
         """Compute what a view gives for an event: for each node what takes part; None if it does not hold."""
@@ -187,10 +169,6 @@ class XmlViews(ArrayViews):
     def rewriting(self, view: int, inputs: Sequence[int]) -> Rewriting:
         """Make the plan that computes a view from others; refuses inputs that do not cover it."""
         return rewriting(self.patterns, view, inputs)
-
-    def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Answer | None]) -> Answer | None:
-        """Compute what a view gives from what others give for the same event."""
-        return self.rewriting(view, inputs).run(results)
 
     def plan_of(self, view: int, inputs: Sequence[int]) -> list[str]:
         """Say in lines how a view is computed from others."""
@@ -204,10 +182,14 @@ class XmlViews(ArrayViews):
         # Siblings that ask for the same are one, which returns what any of them does.
         return Answer(
             pattern,
-            tuple(result.ids[place] for place in places),
-            tuple(_where(VAL, node, result.values[n]) for node, n in zip(pattern.nodes, places, strict=True)),
+            tuple(result.ids[index] for index in places),
             tuple(
-                _where(CONT, node, result.contents[n]) for node, n in zip(pattern.nodes, places, strict=True)
+                _where(model.VAL, node, result.values[n])
+                for node, n in zip(pattern.nodes, places, strict=True)
+            ),
+            tuple(
+                _where(model.CONT, node, result.contents[n])
+                for node, n in zip(pattern.nodes, places, strict=True)
             ),
         )
 
@@ -235,25 +217,25 @@ class XmlViews(ArrayViews):
         )
 
 
-def _where(what: str, node: Node, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _where(what: str, node: model.Node, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return texts if what in node.returns else None
 
 
 def _lay(
-    patterns: Sequence[Pattern],
-) -> tuple[Rows, tuple[NDArray[np.int64], NDArray[np.int32], list[Label]]]:
+    patterns: Sequence[model.Pattern],
+) -> tuple[embedding.NodeRows, tuple[NDArray[np.int64], NDArray[np.int32], list[Label]]]:
     """Lay out those that take part in plans; the others have no rows and no labels."""
-    small = [pattern if needed(pattern) else None for pattern in patterns]
+    small = [pattern if embedding.needed(pattern) else None for pattern in patterns]
     nodes = [node for pattern in small if pattern is not None for node in pattern.nodes]
     # Labels that cover others come first.
-    labels = sorted({node.label for node in nodes}, key=lambda label: (not is_wide(label), label))
-    numbers = {label: place for place, label in enumerate(labels)}
-    wide = [label for label in labels if is_wide(label)]
-    sets: dict[tuple[Test, ...], int] = {(): 0}
+    labels = sorted({node.label for node in nodes}, key=lambda label: (not embedding.is_wide(label), label))
+    numbers = {label: index for index, label in enumerate(labels)}
+    wide = [label for label in labels if embedding.is_wide(label)]
+    sets: dict[tuple[model.Test, ...], int] = {(): 0}
     used: dict[Label, set[int]] = {label: set() for label in labels}
     for node in nodes:
         used[node.label].add(sets.setdefault(node.tests, len(sets)))
-    found = implications(list(sets), used)
+    implied = embedding.implications(list(sets), used)
     table: list[tuple[int, int, int, int]] = []
     starts = [0]
     names: list[int] = []
@@ -265,43 +247,49 @@ def _lay(
             names.extend(sorted(each for each in own if each >= 0))
         starts.append(len(table))
         name_offsets.append(len(names))
-    rows = Rows(
+    rows = embedding.NodeRows(
         np.array(starts, np.int64),
-        np.array(table, np.int64).reshape(-1, WORDS),
-        np.array([needed(pattern) for pattern in patterns], np.uint64),
-        np.array([covers(one, other) for one in wide for other in labels], np.bool_).reshape(
+        np.array(table, np.int64).reshape(-1, embedding.WORDS),
+        np.array([embedding.needed(pattern) for pattern in patterns], np.uint64),
+        np.array([model.covers(one, other) for one in wide for other in labels], np.bool_).reshape(
             len(wide), len(labels)
         ),
-        found.offsets,
-        found.implied,
+        implied.offsets,
+        implied.implied,
     )
     return rows, (np.array(name_offsets, np.int64), np.array(names, np.int32), labels[len(wide) :])
 
 
 def _rows(
-    pattern: Pattern, numbers: dict[Label, int], sets: dict[tuple[Test, ...], int]
+    pattern: model.Pattern, numbers: dict[Label, int], sets: dict[tuple[model.Test, ...], int]
 ) -> list[tuple[int, int, int, int]]:
     """Lay out the nodes of a view, as `coverage` draws them."""
     above, below, kids = ([0] * len(pattern.nodes) for _ in range(3))
-    for place, node in enumerate(pattern.nodes):
-        if node.parent != ROOT:
-            above[place] = above[node.parent] | 1 << node.parent
-    for place, node in reversed(list(enumerate(pattern.nodes))):
-        if node.parent != ROOT:
-            below[node.parent] |= below[place] | 1 << place
-            kids[node.parent] |= (node.axis == CHILD) << place
+    for index, node in enumerate(pattern.nodes):
+        if node.parent != model.ROOT:
+            above[index] = above[node.parent] | 1 << node.parent
+    for index, node in reversed(list(enumerate(pattern.nodes))):
+        if node.parent != model.ROOT:
+            below[node.parent] |= below[index] | 1 << index
+            kids[node.parent] |= (node.axis == model.CHILD) << index
     return [
         (
             numbers[node.label],
             sets[node.tests],
-            _flags(node) | kids[place] << 16,
-            above[place] | below[place] << 16,
+            _flags(node) | kids[index] << 16,
+            above[index] | below[index] << 16,
         )
-        for place, node in enumerate(pattern.nodes)
+        for index, node in enumerate(pattern.nodes)
     ]
 
 
-def _flags(node: Node) -> int:
-    found = node.parent + 1
-    found |= CHILD_BIT * (node.axis == CHILD) | VAL_BIT * (VAL in node.returns)
-    return found | CONT_BIT * (CONT in node.returns) | ATTRIBUTE_BIT * is_attribute(node.label)
+def _flags(node: model.Node) -> int:
+    flags = node.parent + 1
+    flags |= embedding.CHILD_BIT * (node.axis == model.CHILD) | embedding.VAL_BIT * (
+        model.VAL in node.returns
+    )
+    return (
+        flags
+        | embedding.CONT_BIT * (model.CONT in node.returns)
+        | embedding.ATTRIBUTE_BIT * model.is_attribute(node.label)
+    )

@@ -12,27 +12,13 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.xml.whole.syntax import (
-    ANYWHERE,
-    NAMED,
-    NODES,
-    STRING,
-    TEXTS,
-    Call,
-    Chain,
-    Filtered,
-    Literal,
-    Negative,
-    Number,
-    Path,
-    is_positional,
-    type_of,
-)
+from headgate.xml.language import syntax
+from headgate.xml.language.model import TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headgate.xml.whole.syntax import Expression, NodeTest, Step
+    from headgate.xml.language.syntax import Expression, Step
 
 MOST_STEPS = 1 << 25
 """What one filter may cost for one document: some tenths of a second."""
@@ -97,73 +83,73 @@ class _Bound:
 
     def of(self, expression: Expression, at: _At) -> _Found:
         match expression:
-            case Literal(value):
+            case syntax.Literal(value):
                 return _Found(1.0, float(len(value)), at)
-            case Number():
+            case syntax.Number():
                 return _Found(1.0, _NUMBER, at)
-            case Negative(operand):
+            case syntax.Negative(operand):
                 return self._numbers((operand,), at)
-            case Chain(signs, operands):
+            case syntax.Chain(signs, operands):
                 return self._chain(signs[0], operands, at)
-            case Call(name, arguments):
+            case syntax.Call(name, arguments):
                 return self._call(name, arguments, at)
-            case Filtered(operand, conditions):
-                found = self.of(operand, at)
-                return self._filtered(found, conditions)
-            case Path(steps, absolute, start):
+            case syntax.Filtered(operand, conditions):
+                bound = self.of(operand, at)
+                return self._filtered(bound, conditions)
+            case syntax.Path(steps, absolute, start):
                 return self._path(steps, at, absolute=absolute, start=start)
 
     def _chain(self, sign: str, operands: Sequence[Expression], at: _At) -> _Found:
-        found = [self.of(each, at) for each in operands]
-        work = sum(each.work for each in found) + len(found)
+        bounds = [self.of(each, at) for each in operands]
+        work = sum(each.work for each in bounds) + len(bounds)
         if sign == "|":
-            size = sum(each.size for each in found)
+            size = sum(each.size for each in bounds)
             return _Found(work + size * size / _COMPARED, min(size, self._sizes.nodes), self._anywhere(size))
         if sign in ("or", "and"):
             return _Found(work, 1.0, at)
-        work += sum(self._texts(each, one) for each, one in zip(operands, found, strict=True))
+        work += sum(self._texts(each, one) for each, one in zip(operands, bounds, strict=True))
         if (
             sign not in ("+", "-", "*", "div", "mod")
-            and type_of(operands[0]) == type_of(operands[1]) == NODES
+            and syntax.type_of(operands[0]) == syntax.type_of(operands[1]) == syntax.NODES
         ):
-            work += found[0].size * found[1].size / _COMPARED
+            work += bounds[0].size * bounds[1].size / _COMPARED
         return _Found(work, _NUMBER, at)
 
     def _numbers(self, operands: Sequence[Expression], at: _At) -> _Found:
-        found = [self.of(each, at) for each in operands]
-        work = sum(each.work + self._texts(given, each) for given, each in zip(operands, found, strict=True))
+        bounds = [self.of(each, at) for each in operands]
+        work = sum(each.work + self._texts(given, each) for given, each in zip(operands, bounds, strict=True))
         return _Found(work, _NUMBER, at)
 
-    def _texts(self, expression: Expression, found: _Found) -> float:
+    def _texts(self, expression: Expression, bound: _Found) -> float:
         """Bound the letters of all that an expression finds."""
-        return found.size * found.at.text if type_of(expression) == NODES else found.size
+        return bound.size * bound.at.text if syntax.type_of(expression) == syntax.NODES else bound.size
 
-    def _length(self, expression: Expression, found: _Found) -> float:
+    def _length(self, expression: Expression, bound: _Found) -> float:
         """Bound the letters of an expression as a text: that of the first node."""
-        kind = type_of(expression)
+        kind = syntax.type_of(expression)
         return (
-            found.at.text * min(1.0, found.size)
-            if kind == NODES
-            else found.size
-            if kind == STRING
+            bound.at.text * min(1.0, bound.size)
+            if kind == syntax.NODES
+            else bound.size
+            if kind == syntax.STRING
             else _NUMBER
         )
 
     def _call(self, name: str, arguments: Sequence[Expression], at: _At) -> _Found:
-        found = [self.of(each, at) for each in arguments]
-        work = sum(each.work for each in found) + 1
+        bounds = [self.of(each, at) for each in arguments]
+        work = sum(each.work for each in bounds) + 1
         if name in ("count", "boolean", "not", "true", "false", "last", "position"):
             return _Found(work, _NUMBER, at)
         if name == "sum":
-            return _Found(work + self._texts(arguments[0], found[0]), _NUMBER, at)
+            return _Found(work + self._texts(arguments[0], bounds[0]), _NUMBER, at)
         if name == "id":
-            work += self._texts(arguments[0], found[0])
+            work += self._texts(arguments[0], bounds[0])
             return _Found(work, self._sizes.nodes, self._anywhere(self._sizes.nodes))
         if name == "lang":
             return _Found(work + self._sizes.depth, _NUMBER, at)
         if name in ("name", "local-name", "namespace-uri"):
             return _Found(work, 2 * _NUMBER, at)
-        lengths = [self._length(each, one) for each, one in zip(arguments, found, strict=True)] or [at.text]
+        lengths = [self._length(each, one) for each, one in zip(arguments, bounds, strict=True)] or [at.text]
         work += sum(lengths)
         if name == "translate":
             work += lengths[0] * lengths[1] / _TRANSLATED
@@ -180,13 +166,13 @@ class _Bound:
         share = min(count, self._sizes.depth) / count
         return _At(max(1.0, share * self._sizes.nodes), share * self._sizes.text, count)
 
-    def _filtered(self, found: _Found, conditions: Sequence[Expression]) -> _Found:
-        work, size = found.work, found.size
+    def _filtered(self, bound: _Found, conditions: Sequence[Expression]) -> _Found:
+        work, size = bound.work, bound.size
         for each in conditions:
-            work += size * (self.of(each, found.at).work + 1)
-            if isinstance(each, Number):
+            work += size * (self.of(each, bound.at).work + 1)
+            if isinstance(each, syntax.Number):
                 size = min(size, 1.0)
-        return _Found(work, size, found.at)
+        return _Found(work, size, bound.at)
 
     def _path(self, steps: Sequence[Step], at: _At, *, absolute: bool, start: Expression | None) -> _Found:
         work, count = 0.0, 1.0
@@ -203,15 +189,15 @@ class _Bound:
                 skip = False
                 continue
             # Two steps that are written as one.
-            skip = step == ANYWHERE and after is not None and after.axis == "child"
-            skip = skip and not any(map(is_positional, after.conditions))
-            found = self._step("descendant" if skip else step.axis, after if skip else step, count, at)
-            work += found.work
-            count, at = found.size, found.at._replace(peers=peers)
+            skip = step is syntax.ANYWHERE and after is not None and after.axis == "child"
+            skip = skip and not any(map(syntax.is_positional, after.conditions))
+            bound = self._step("descendant" if skip else step.axis, after if skip else step, count, at)
+            work += bound.work
+            count, at = bound.size, bound.at._replace(peers=peers)
         return _Found(work, count, at)
 
     def _step(self, axis: str, step: Step, count: float, at: _At) -> _Found:
-        sizes, extent = self._sizes, self._extent(axis, step.test)
+        sizes, extent = self._sizes, self._extent(axis, step.label)
         named, peers = extent.named, at.peers
         match axis:
             case "child" | "attribute":
@@ -236,46 +222,45 @@ class _Bound:
         else:
             leading = count
         hits = min(visited, leading * named)
-        found = min(hits, named)
+        size = min(hits, named)
         work = visited
-        inner = self._below(axis, extent, found, count, at)
+        inner = self._below(axis, extent, size, count, at)
         kept = hits
         for each in step.conditions:
             work += kept * (self.of(each, inner).work + 1)
-            if isinstance(each, Number):
+            if isinstance(each, syntax.Number):
                 kept = min(kept, count)
-        found = min(found, kept)
+        size = min(size, kept)
         if axis not in _UNIQUE and count > 1:
-            work += kept * found / _COMPARED
-        return _Found(work, found, inner)
+            work += kept * size / _COMPARED
+        return _Found(work, size, inner)
 
-    def _below(self, axis: str, extent: Extent, found: float, count: float, at: _At) -> _At:
+    def _below(self, axis: str, extent: Extent, size: float, count: float, at: _At) -> _At:
         """Return what is below each of the nodes that a step finds."""
         sizes = self._sizes
         if axis == "self":
             return at
         if axis in ("attribute", "namespace"):
-            return _At(0.0, extent.text / max(extent.named, 1.0), max(1.0, found * at.peers))
+            return _At(0.0, extent.text / max(extent.named, 1.0), max(1.0, size * at.peers))
         if axis not in ("child", "descendant", "descendant-or-self"):
             # From different nodes it may lead to the same one, which has most below it.
-            return self._anywhere(found) if at.peers == 1 else _At(sizes.nodes, sizes.text)
-        anywhere = self._anywhere(found * at.peers)
+            return self._anywhere(size) if at.peers == 1 else _At(sizes.nodes, sizes.text)
+        anywhere = self._anywhere(size * at.peers)
         # All nodes of the name, if all are found; if fewer are, they may be those that have the most.
         nodes, text = extent.nodes / anywhere.peers, extent.text / anywhere.peers
         anywhere = _At(max(1.0, min(anywhere.nodes, nodes)), min(anywhere.text, text), anywhere.peers)
         if axis != "child":
             return anywhere
         # Below children there is no more than below their parents, all together.
-        most = max(found, 1.0)
+        most = max(size, 1.0)
         nodes, text = count * at.nodes / most, count * at.text / most
         return _At(max(1.0, min(anywhere.nodes, nodes)), min(anywhere.text, text), anywhere.peers)
 
-    def _extent(self, axis: str, test: NodeTest) -> Extent:
+    def _extent(self, axis: str, label: str) -> Extent:
         """Return what a step can find in the document."""
         sizes = self._sizes
-        if axis == "attribute" and (test.kind != NAMED or test.local is None):
-            return Extent(sizes.nodes, sizes.nodes, sizes.text)
-        if test.kind != NAMED or test.local is None or axis == "namespace":
-            times = 1.0 if test.kind == TEXTS else sizes.depth
-            return Extent(sizes.nodes, sizes.nodes * times, sizes.text * times)
-        return sizes.names(f"@{test.local}" if axis == "attribute" else test.local)
+        local = syntax.local_name(label)
+        if local is not None and axis != "namespace":
+            return sizes.names(local)
+        times = 1.0 if axis == "attribute" or label == TEXT else sizes.depth
+        return Extent(sizes.nodes, sizes.nodes * times, sizes.text * times)

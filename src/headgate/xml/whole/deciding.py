@@ -5,21 +5,30 @@ hold, of which one is enough to be asked; or none, and is asked about every docu
 
     pattern   0   1   2   3   4          first    0  1  4  4  5
     filter    0   1   1   1   3          asked    0  1  1  0       2 is asked every time
+
+lxml reads documents otherwise than the index does in two things. It reads numbers with an exponent, which
+XPath 1.0 does not have: `1e3` is a thousand. And comments and instructions part texts for it. Few documents
+have either. For those that do, the patterns of filters that lxml decides are asked once more, without tests
+of numbers, or with texts that need only have a part; both are made of the columns when such a document is
+first met.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.contents.documents import BaseMatcher
 from headgate.errors import EventError
+from headgate.xml.events.document import SourcedDocument
 from headgate.xml.index.build import build
+from headgate.xml.index.columns import take
 from headgate.xml.index.matching import Matcher
+from headgate.xml.language.model import CONTAINS, SIGNS, TEXT
 from headgate.xml.whole.evaluating import compiled, tree_of
-from headgate.xml.whole.loosening import Readings, has_exponents, has_parted_texts, loosened
-from headgate.xml.whole.model import EVERY_TIME
+from headgate.xml.whole.reading import EVERY_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,12 +39,87 @@ if TYPE_CHECKING:
     from headgate.xml.index.columns import Columns
     from headgate.xml.index.matching import Prepared
 
+
+_CONTAINS, _UNEQUAL = SIGNS.index(CONTAINS), SIGNS.index("!=")
+_IN_NUMBERS = np.zeros(256, np.bool_)
+_IN_NUMBERS[list(b"0123456789.eE+- \t\r\n")] = True
+
+
+class Loosened(NamedTuple):
+    """Patterns that ask for less, and which ones of the columns they were."""
+
+    columns: Columns
+    patterns: NDArray[np.int64]
+
+
+class Readings(NamedTuple):
+    """What of a document lxml reads otherwise: numbers, texts."""
+
+    numbers: bool
+    texts: bool
+
+
+def has_exponents(document: Document) -> bool:
+    """Tell whether a node may read as a number with an exponent.
+
+    >>> from headgate.xml.events.reading import read_document
+    >>> [has_exponents(read_document(text)) for text in ("<a>2e1</a>", "<a>2 eggs</a>", "<a n='3e'/>")]
+    [True, False, True]
+    """
+    text = document.text
+    places = np.flatnonzero((text | 32) == ord("e"))
+    places = places[places > 0]
+    before = text[places - 1]
+    places = places[((before >= 48) & (before <= 57)) | (before == 46)]
+    if not len(places):
+        return False
+    # A node that is such a number has nothing else in it.
+    strange = np.concatenate([np.zeros(1, np.int64), np.cumsum(~_IN_NUMBERS[text])])
+    begins, stops = document.begins, document.stops
+    only = strange[stops] == strange[begins]
+    within = np.searchsorted(places, stops) > np.searchsorted(places, begins + 1)
+    return bool((only & within).any())
+
+
+def has_parted_texts(document: Document) -> bool:
+    """Tell whether comments or instructions may part texts of a document."""
+    if not isinstance(document, SourcedDocument):
+        return False
+    return b"<!--" in document.source or document.source.find(b"<?", 1) >= 0
+
+
+def loosened(columns: Columns, differ: Readings) -> Loosened:
+    """Take the patterns of filters that lxml decides and that ask for what differs, without it."""
+    patterns = np.arange(columns.patterns)
+    owner = np.repeat(np.arange(columns.size), np.diff(columns.first))
+    node = np.repeat(np.arange(len(columns.label)), np.diff(columns.test_start))
+    pattern = np.repeat(patterns, np.diff(columns.node_start))[node]
+    numbers = columns.text < 0
+    labels = columns.labels.texts()
+    texts = columns.label[node] == (labels.index(TEXT) if TEXT in labels else -1)
+    asked = (columns.asked != 0)[owner][pattern]
+    numbers, texts = numbers & asked & differ.numbers, texts & asked & differ.texts
+    sign = np.where(texts, _CONTAINS, columns.sign).astype(np.int8)
+    kept = ~(numbers | (texts & ((columns.text < 0) | (columns.sign == _UNEQUAL))))
+    counts = np.bincount(node[kept], minlength=len(columns.label))
+    loose = columns._replace(
+        test_start=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+        sign=sign[kept],
+        number=columns.number[kept],
+        text=columns.text[kept],
+        first=np.arange(columns.patterns + 1),
+        asked=np.zeros(columns.patterns, np.int8),
+    )
+    chosen = np.unique(pattern[numbers | texts])
+    return Loosened(take(loose, chosen), chosen)
+
+
 STEPS_AT_ONCE = 1024.0
 """Steps of lxml that count as one word of the index, where work is counted."""
 
 
-class Decider:
-    """Filters in columns, with the matcher of their patterns. Any number of threads may ask."""
+class Decider(BaseMatcher):
+    """Filters in columns, with the matcher of their patterns."""
 
     def __init__(self, matcher: Matcher, columns: Columns, text: Callable[[int], str]) -> None:
         self._matcher = matcher
@@ -65,22 +149,17 @@ class Decider:
         """Make of a document what patterns are asked with."""
         return self._matcher.encode(document)
 
-    def match(self, document: Document, left_out: dict[int, str] | None = None) -> NDArray[np.int64]:
-        """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
-        return self.match_encoded(document, self.encode(document), left_out)
-
     def match_encoded(
-        self, document: Document, encoded: Prepared, left_out: dict[int, str] | None = None
+        self, document: Document, encoded: Prepared, left_out: dict[int, str]
     ) -> NDArray[np.int64]:
         """List the filters that hold for a document that is encoded, rising."""
         if self._plain:
-            found: NDArray[Any] = self._matcher.match_encoded(document, encoded, left_out)
-            return found
-        told: dict[int, str] = {} if left_out is None else left_out
-        sure, wanted = self._candidates(document, encoded, told)
+            plain: NDArray[Any] = self._matcher.match_encoded(document, encoded, left_out)
+            return plain
+        sure, wanted = self._candidates(document, encoded, left_out)
         if not len(wanted):
             return sure
-        held = self._decide(document, wanted.tolist(), told)
+        held = self._decide(document, wanted.tolist(), left_out)
         return np.sort(np.concatenate([sure, np.array(held, np.int64)])) if held else sure
 
     def candidates(self, document: Document) -> NDArray[np.int64]:
@@ -128,20 +207,20 @@ class Decider:
         held: list[int] = []
         for number in numbers:
             text = self._text(number)
-            found = known.get(text)
-            if found is None:
+            verdict = known.get(text)
+            if verdict is None:
                 evaluation = compiled(text)
-                found = evaluation.too_much(tree)
-                if not found:
+                verdict = evaluation.too_much(tree)
+                if not verdict:
                     try:
-                        found = evaluation.holds(tree)
+                        verdict = evaluation.holds(tree)
                     except EventError as error:
-                        found = str(error)
-                known[text] = found
-            if found is True:
+                        verdict = str(error)
+                known[text] = verdict
+            if verdict is True:
                 held.append(number)
-            elif found:
-                left_out[number] = str(found)
+            elif verdict:
+                left_out[number] = str(verdict)
         return held
 
     def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:

@@ -10,24 +10,28 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from lxml import etree
 
 from headgate.contents.results import LARGEST, ResultRows
 from headgate.errors import EventError
+from headgate.xml.answers.structural import Tuples
 from headgate.xml.events.document import SourcedDocument
 from headgate.xml.events.reading import parse
 from headgate.xml.events.serialising import Texts, content
 from headgate.xml.language.model import TEXT, is_attribute
+from headgate.xml.language.syntax import BOOLEAN, NODES, NUMBER, type_of
 from headgate.xml.whole.costs import MOST_STEPS, Extent, Sizes, work_of
 from headgate.xml.whole.reading import expression_of
-from headgate.xml.whole.syntax import BOOLEAN, NODES, NUMBER, type_of
 from headgate.xml.whole.writing import Written
 
 if TYPE_CHECKING:
     from headgate.xml.events.document import Document
+    from headgate.xml.events.subject import Subject
+    from headgate.xml.whole.reading import WholeFilter
+
 
 __all__ = ["Evaluation", "compiled", "tree_of"]
 
@@ -71,11 +75,11 @@ class DocumentTree:
             np.bincount(document.labels, weights, size).tolist()
             for weights in (None, below, document.stops - document.begins)
         ]
-        found: dict[str, Extent] = {}
+        extents: dict[str, Extent] = {}
         for label, *more in zip(document.names, *columns, strict=True):
             local = "@" * is_attribute(label) + label.removeprefix("@").rpartition("}")[2]
-            found[local] = Extent(*map(sum, zip(found.get(local, _NOTHING), more, strict=True)))
-        return found
+            extents[local] = Extent(*map(sum, zip(extents.get(local, _NOTHING), more, strict=True)))
+        return extents
 
     def _extent(self, name: str) -> Extent:
         return self._names.get(name, _NOTHING)
@@ -103,10 +107,10 @@ def _rough(nodes: float, depth: float, wide: float, text: float, spaces: float) 
 
 
 def _up(size: float) -> float:
-    found = 1.0
-    while found < size:
-        found *= _ROUND
-    return found
+    rounded = 1.0
+    while rounded < size:
+        rounded *= _ROUND
+    return rounded
 
 
 class _Trees(threading.local):
@@ -123,18 +127,18 @@ _TREES = _Trees()
 def tree_of(document: Document) -> DocumentTree:
     """Return the tree of a document, made once while it is among those that were asked about last."""
     kept = _TREES.kept
-    found = kept.get(id(document))
-    if found is not None and found.document is document:
+    tree = kept.get(id(document))
+    if tree is not None and tree.document is document:
         kept.move_to_end(id(document))
-        return found
-    found = DocumentTree(document)
-    while kept and _TREES.bytes + found.bytes > _KEPT:
+        return tree
+    tree = DocumentTree(document)
+    while kept and _TREES.bytes + tree.bytes > _KEPT:
         _TREES.bytes -= kept.popitem(last=False)[1].bytes
     # The document is kept with its tree, so that no other gets its number meanwhile.
     before = kept.pop(id(document), None)
-    _TREES.bytes += found.bytes - (0 if before is None else before.bytes)
-    kept[id(document)] = found
-    return found
+    _TREES.bytes += tree.bytes - (0 if before is None else before.bytes)
+    kept[id(document)] = tree
+    return tree
 
 
 class Evaluation:
@@ -191,17 +195,17 @@ class Evaluation:
         if self._all is None:
             text = self._written.text
             self._all = self._compile(f"string({text})" if self.type == NUMBER else text)
-        found = self._ask(self._all, tree)
+        result = self._ask(self._all, tree)
         if self.type != NODES:
-            return ResultRows((VALUE,), [(str(found),)], complete=True)
+            return ResultRows((VALUE,), [(str(result),)], complete=True)
         rows: list[tuple[str]] = []
         letters = 0
-        for node in found[:limit]:
+        for node in result[:limit]:
             rows.append((tree.shown(node),))
             letters += len(rows[-1][0])
             if letters > LARGEST:
                 raise EventError(f"the filter returns more than {LARGEST:,} characters: narrow it")
-        return ResultRows((VALUE,), rows, complete=len(found) <= limit)
+        return ResultRows((VALUE,), rows, complete=len(result) <= limit)
 
     def _ask(self, expression: etree.XPath, tree: DocumentTree) -> Any:
         try:
@@ -215,3 +219,59 @@ VALUE = "value"
 
 compiled = lru_cache(_COMPILED)(Evaluation)
 """Compile an expression, or find that it was lately."""
+
+
+MOST = 1_000_000
+"""Rows of an answer, at most."""
+
+
+class SelectedAnswer(NamedTuple):
+    """What an expression selects in a document, as texts."""
+
+    found: ResultRows
+
+    @property
+    def values(self) -> tuple[tuple[str, ...] | None, ...]:
+        """Return what was selected, as one column."""
+        return (tuple(row[0] for row in self.found.rows if row),)
+
+    @property
+    def contents(self) -> tuple[tuple[str, ...] | None, ...]:
+        """Return the same, as elements are written with all that is in them."""
+        return self.values
+
+    def tuples(self, limit: int = 1000) -> Tuples:
+        """List what was selected."""
+        rows = tuple(self.found.rows[:limit])
+        return Tuples(self.found.names, rows, self.found.complete and len(rows) == len(self.found.rows))
+
+    def rows(self) -> int:
+        """Count what was selected."""
+        return len(self.found.rows)
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes that are sent."""
+        return sum(len(text.encode()) for row in self.found.rows for text in row)
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return it for JSON."""
+        return self.tuples(MOST).plain()
+
+
+class PreparedExpression:
+    """An expression that is asked about many documents."""
+
+    def __init__(self, filter_: WholeFilter) -> None:
+        self.pattern = filter_
+        self._evaluation = compiled(filter_.text)
+        self.returns = self._evaluation.type != BOOLEAN
+
+    def ask(self, subject: Subject) -> SelectedAnswer | None:
+        """Return what the expression selects in a document; None if it does not hold."""
+        rows = self._evaluation.results(tree_of(subject.document), MOST)
+        return SelectedAnswer(rows) if rows.rows else None
+
+    def results(self, subject: Subject, limit: int) -> ResultRows:
+        """Return what the expression selects as text; nothing if it does not hold."""
+        return self._evaluation.results(tree_of(subject.document), limit)

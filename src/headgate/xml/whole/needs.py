@@ -11,47 +11,26 @@ pattern asks for less than the expression, never for more, and a document that h
 
 Upward axes are rewritten where the way up is known. Where it is not, what is found there stands as a tree of
 its own. lxml rounds numbers in its own way, so bounds are loosened in the twelfth digit; what else it reads
-otherwise than the index is the matter of `loosening.py`.
+otherwise than the index is the matter of `deciding.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import operator
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from headgate.xml.language.model import (
-    CONTAINS,
-    DESCENDANT,
-    STARTS_WITH,
-    Pattern,
-    Test,
-)
+from headgate.xml.language import model, syntax
+from headgate.xml.language.values import COMPARE, implies
 from headgate.xml.language.words import XML_NAMESPACE
-from headgate.xml.whole.paths import Paths
-from headgate.xml.whole.places import DOCUMENT, FREE, NeverError, Place, Spot, name_of
-from headgate.xml.whole.pruning import tells, widest
-from headgate.xml.whole.syntax import (
-    BOOLEAN,
-    COMPARING,
-    LEVELS,
-    NODES,
-    NUMBER,
-    STRING,
-    Call,
-    Chain,
-    Expression,
-    Filtered,
-    Literal,
-    Negative,
-    Number,
-    Path,
-    type_of,
-)
+from headgate.xml.views.embedding import pairs
+from headgate.xml.whole.paths import DOCUMENT, FREE, NeverError, Paths, Place, Spot, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from headgate.xml.language.model import Node
+
 
 MOST_CHOICES = 32
 """Patterns of one filter; choices beyond that are left out."""
@@ -61,32 +40,31 @@ _POINTS = (64, 6, 4, 3, 2, 1, 0)
 _SLACK = 1e-12
 _WORDS = 8
 """Words of a text that are looked for, each by itself."""
-_TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def needs_of(expression: Expression) -> tuple[Pattern, ...] | None:
+def needs_of(expression: syntax.Expression) -> tuple[model.Pattern, ...] | None:
     """List patterns of which one holds wherever an expression is true; None if nothing of it can be indexed.
 
     There are none if the expression is never true.
 
+    >>> from headgate.xml.language.grammar import parse_expression
     >>> from headgate.xml.language.printing import print_pattern
-    >>> from headgate.xml.language.words import cut, kinds_of
-    >>> from headgate.xml.whole.parse import parse_expression
-    >>> words = cut("//a[b = 'x' or @c][2]/parent::d")
-    >>> [print_pattern(each) for each in needs_of(parse_expression(words, kinds_of(words, "xpath")))]
+    >>> from headgate.xml.language.words import cut
+    >>> expression = parse_expression(cut("//a[b = 'x' or @c][2]/parent::d"), "xpath")
+    >>> [print_pattern(each) for each in needs_of(expression)]
     ["//d/a/b = 'x'", '//d/a/@c{}']
     """
-    found: list[Pattern] = []
+    patterns: list[model.Pattern] = []
     for run in _runs(expression):
         pattern = run.pattern()
         if not tells(pattern):
             return None
-        if pattern not in found:
-            found.append(pattern)
-    return tuple(widest(found))
+        if pattern not in patterns:
+            patterns.append(pattern)
+    return tuple(widest(patterns))
 
 
-def _runs(expression: Expression) -> list[_Run]:
+def _runs(expression: syntax.Expression) -> list[_Run]:
     """Walk an expression once for each combination of choices; what can never be true is passed over."""
     for points in _POINTS:
         done: list[_Run] = []
@@ -111,25 +89,25 @@ def _runs(expression: Expression) -> list[_Run]:
 class _Run(Paths):
     """One walk, with its choices: what conditions need."""
 
-    def condition(self, expression: Expression, here: Spot) -> None:
+    def condition(self, expression: syntax.Expression, here: Spot) -> None:
         """Note what is needed for an expression to be true at a node."""
         match expression:
-            case Chain(signs, operands):
+            case syntax.Chain(signs, operands):
                 self._chain(signs, operands, here)
-            case Path() | Filtered():
+            case syntax.Path() | syntax.Filtered():
                 self._walk(expression, here)
-            case Call(name, arguments):
+            case syntax.Call(name, arguments):
                 self._call(name, arguments, here)
-            case Negative(operand):
+            case syntax.Negative(operand):
                 self._number(operand, here)
-            case Literal(value):
+            case syntax.Literal(value):
                 if not value:
                     raise NeverError
-            case Number(value):
+            case syntax.Number(value):
                 if value == 0:
                     raise NeverError
 
-    def _chain(self, signs: tuple[str, ...], operands: tuple[Expression, ...], here: Spot) -> None:
+    def _chain(self, signs: tuple[str, ...], operands: tuple[syntax.Expression, ...], here: Spot) -> None:
         sign = signs[0]
         if sign == "and":
             for each in operands:
@@ -139,178 +117,194 @@ class _Run(Paths):
             if pick >= 0:
                 self.condition(operands[pick], here)
         elif sign == "|":
-            self._walk(Chain(signs, operands), here)
-        elif sign not in COMPARING:
-            self._number(Chain(signs, operands), here)
+            self._walk(syntax.Chain(signs, operands), here)
+        elif sign not in syntax.COMPARING:
+            self._number(syntax.Chain(signs, operands), here)
         elif len(signs) == 1:
             self._compare(sign, operands[0], operands[1], here)
 
-    def _call(self, name: str, arguments: tuple[Expression, ...], here: Spot) -> None:
+    def _call(self, name: str, arguments: tuple[syntax.Expression, ...], here: Spot) -> None:
         if name == "boolean":
             self.condition(arguments[0], here)
         elif name == "not":
             inner = arguments[0]
-            if isinstance(inner, Call) and inner.name == "not":
+            if isinstance(inner, syntax.Call) and inner.name == "not":
                 self.condition(inner.arguments[0], here)
         elif name == "false":
             raise NeverError
-        elif name in (CONTAINS, STARTS_WITH):
-            if isinstance(arguments[1], Literal) and arguments[1].value:
+        elif name in (model.CONTAINS, model.STARTS_WITH):
+            if isinstance(arguments[1], syntax.Literal) and arguments[1].value:
                 self._string(arguments[0], name, arguments[1].value, here)
         elif name == "lang":
-            self._new(f"@{{{XML_NAMESPACE}}}lang", DESCENDANT, None)
+            self._new(f"@{{{XML_NAMESPACE}}}lang", model.DESCENDANT, None)
         elif name == "id":
-            self._walk(Call(name, arguments), here)
+            self._walk(syntax.Call(name, arguments), here)
         elif name in ("count", "sum", "string-length"):
             self._some(arguments, here)
         elif name in ("number", "floor", "ceiling", "round"):
-            self._number(Call(name, arguments), here)
+            self._number(syntax.Call(name, arguments), here)
         elif name in ("string", "normalize-space", "name", "local-name", "namespace-uri") or (
             name in ("substring", "substring-before", "substring-after", "translate")
         ):
             self._some(arguments[:1], here)
 
-    def _some(self, arguments: Sequence[Expression], here: Spot) -> None:
+    def _some(self, arguments: Sequence[syntax.Expression], here: Spot) -> None:
         """Note that an argument finds something, if it is a path."""
-        if arguments and type_of(arguments[0]) == NODES:
+        if arguments and syntax.type_of(arguments[0]) == syntax.NODES:
             self._walk(arguments[0], here)
 
-    def _number(self, expression: Expression, here: Spot) -> None:
+    def _number(self, expression: syntax.Expression, here: Spot) -> None:
         """Note what is needed for an expression to be a number at all: paths in it find something."""
         match expression:
-            case Negative(operand):
+            case syntax.Negative(operand):
                 self._number(operand, here)
-            case Chain(signs, operands) if LEVELS[signs[0]] in (5, 6):
+            case syntax.Chain(signs, operands) if syntax.LEVELS[signs[0]] in (5, 6):
                 for each in operands:
                     self._number(each, here)
-            case Call(name, arguments) if name in ("floor", "ceiling", "round", "number"):
+            case syntax.Call(name, arguments) if name in ("floor", "ceiling", "round", "number"):
                 if arguments:
                     self._number(arguments[0], here)
             case _:
-                if type_of(expression) == NODES:
+                if syntax.type_of(expression) == syntax.NODES:
                     self._walk(expression, here)
 
-    def _compare(self, sign: str, left: Expression, right: Expression, here: Spot) -> None:
-        kinds = type_of(left), type_of(right)
-        if BOOLEAN in kinds:
+    def _compare(self, sign: str, left: syntax.Expression, right: syntax.Expression, here: Spot) -> None:
+        kinds = syntax.type_of(left), syntax.type_of(right)
+        if syntax.BOOLEAN in kinds:
             # Only what is compared with a truth value may be true of nothing.
             return
-        if kinds == (NODES, NODES):
+        if kinds == (syntax.NODES, syntax.NODES):
             self._walk(left, here)
             self._walk(right, here)
             return
-        if kinds[1] == NODES or isinstance(left, Literal | Number) or _is_minus(left):
-            left, right, sign = right, left, _TURNED[sign]
+        if kinds[1] == syntax.NODES or isinstance(left, syntax.Literal | syntax.Number) or _is_minus(left):
+            left, right, sign = right, left, syntax.TURNED[sign]
             kinds = kinds[1], kinds[0]
         value = _constant(right)
-        if kinds[0] == NODES:
+        if kinds[0] == syntax.NODES:
             self._against(self._walk(left, here), sign, value)
-            if value is None and kinds[1] == NUMBER and sign != "!=":
+            if value is None and kinds[1] == syntax.NUMBER and sign != "!=":
                 self._number(right, here)
-        elif isinstance(value, str) and kinds[0] == STRING:
+        elif isinstance(value, str) and kinds[0] == syntax.STRING:
             if sign == "=" and value:
                 self._string(left, "=", value, here)
-        elif sign in ("=", "!=") and STRING in kinds and NUMBER not in kinds:
+        elif sign in ("=", "!=") and syntax.STRING in kinds and syntax.NUMBER not in kinds:
             return
-        elif isinstance(left, Call) and left.name in ("count", "sum", "string-length") and value is not None:
-            if not isinstance(value, str) and not _holds(0.0, sign, value):
+        elif (
+            isinstance(left, syntax.Call)
+            and left.name in ("count", "sum", "string-length")
+            and value is not None
+        ):
+            if not isinstance(value, str) and not COMPARE[sign](0.0, value):
                 self._some(left.arguments, here)
         elif sign != "!=":
-            if isinstance(left, Call) and left.name == "number" and len(left.arguments) == 1:
+            if isinstance(left, syntax.Call) and left.name == "number" and len(left.arguments) == 1:
                 argument = left.arguments[0]
-                if type_of(argument) == NODES and isinstance(value, float):
+                if syntax.type_of(argument) == syntax.NODES and isinstance(value, float):
                     self._against(self._walk(argument, here), sign, value)
                     return
             self._number(left, here)
             self._number(right, here)
 
-    def _string(self, expression: Expression, sign: str, value: str, here: Spot) -> None:
+    def _string(self, expression: syntax.Expression, sign: str, value: str, here: Spot) -> None:
         """Note what is needed for the text of an expression to be or to have a value that is not empty."""
         match expression:
-            case Literal(text):
+            case syntax.Literal(text):
                 if not _text_holds(text, sign, value):
                     raise NeverError
-            case Call("string", arguments):
+            case syntax.Call("string", arguments):
                 if not arguments:
                     self._against(here, sign, value)
                 else:
                     self._string(arguments[0], sign, value, here)
-            case Call("normalize-space", arguments):
+            case syntax.Call("normalize-space", arguments):
                 spot = self._first(arguments, here)
                 for word in value.split()[:_WORDS]:
-                    self._against(spot, CONTAINS, word)
-            case Call("substring" | "substring-before" | "substring-after", arguments):
-                self._against(self._first(arguments, here), CONTAINS, value)
-            case Call("translate", arguments):
+                    self._against(spot, model.CONTAINS, word)
+            case syntax.Call("substring" | "substring-before" | "substring-after", arguments):
+                self._against(self._first(arguments, here), model.CONTAINS, value)
+            case syntax.Call("translate", arguments):
                 self._first(arguments, here)
-            case Call("name" | "local-name", arguments):
+            case syntax.Call("name" | "local-name", arguments):
                 spot = self._first(arguments, here)
                 if sign == "=" and isinstance(spot, Place):
                     name_of(spot, value.rpartition(":")[2])
-            case Call("namespace-uri", arguments):
+            case syntax.Call("namespace-uri", arguments):
                 self._first(arguments, here)
             case _:
-                if type_of(expression) == NODES:
+                if syntax.type_of(expression) == syntax.NODES:
                     self._against(self._walk(expression, here), sign, value)
 
-    def _first(self, arguments: Sequence[Expression], here: Spot) -> Spot:
+    def _first(self, arguments: Sequence[syntax.Expression], here: Spot) -> Spot:
         """Return where the text of a function comes from."""
         if not arguments:
             return here
-        return self._walk(arguments[0], here) if type_of(arguments[0]) == NODES else FREE
+        return self._walk(arguments[0], here) if syntax.type_of(arguments[0]) == syntax.NODES else FREE
 
     def _against(self, spot: Spot, sign: str, value: str | float | None) -> None:
         """Note a test of the value of what was found."""
         if value is None or not isinstance(spot, Place):
             return
         if isinstance(value, str):
-            if sign not in ("=", "!=", CONTAINS, STARTS_WITH):
+            if sign not in ("=", "!=", model.CONTAINS, model.STARTS_WITH):
                 # lxml makes a number of both.
                 return
             if value or sign in ("=", "!="):
-                spot.tests.append(Test(sign, value))
+                spot.tests.append(model.Test(sign, value))
             return
         if sign == "!=" or not isfinite(value):
             return
         slack = abs(value) * _SLACK
         if sign in ("=", ">", ">="):
-            spot.tests.append(Test(">=", value - slack))
+            spot.tests.append(model.Test(">=", value - slack))
         if sign in ("=", "<", "<="):
-            spot.tests.append(Test("<=", value + slack))
+            spot.tests.append(model.Test("<=", value + slack))
 
 
-def _is_minus(expression: Expression) -> bool:
-    return isinstance(expression, Negative) and isinstance(expression.operand, Number)
+def _is_minus(expression: syntax.Expression) -> bool:
+    return isinstance(expression, syntax.Negative) and isinstance(expression.operand, syntax.Number)
 
 
-def _constant(expression: Expression) -> str | float | None:
+def _constant(expression: syntax.Expression) -> str | float | None:
     """Return the value of a literal; None if it is none."""
     match expression:
-        case Literal(text):
+        case syntax.Literal(text):
             return text
-        case Number(value):
+        case syntax.Number(value):
             return value
-        case Negative(Number(value)):
+        case syntax.Negative(syntax.Number(value)):
             return -value
         case _:
             return None
 
 
-def _holds(left: float, sign: str, right: float) -> bool:
-    return _COMPARE[sign](left, right)
-
-
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
 def _text_holds(text: str, sign: str, value: str) -> bool:
-    if sign == CONTAINS:
+    if sign == model.CONTAINS:
         return value in text
-    return text.startswith(value) if sign == STARTS_WITH else text == value
+    return text.startswith(value) if sign == model.STARTS_WITH else text == value
+
+
+def tells(pattern: model.Pattern) -> bool:
+    """Tell whether a pattern leaves any documents out: it names something, or tests a value."""
+    return any(
+        node.tests or node.label not in (model.ANY, model.ANY_ATTRIBUTE, model.TEXT) for node in pattern.nodes
+    )
+
+
+def widest(patterns: list[model.Pattern]) -> list[model.Pattern]:
+    """Leave out patterns that ask for more than another."""
+    kept: list[model.Pattern] = []
+    for each in sorted(patterns, key=lambda pattern: len(pattern.nodes)):
+        if not any(pairs(wide, each, _goes) for wide in kept):
+            kept.append(each)
+    return sorted(kept, key=patterns.index)
+
+
+def _goes(wide: Node, narrow: Node) -> bool:
+    """Tell whether a node holds wherever another does, if of that the tests of one kind are not asked."""
+    texts, numbers = (
+        [each for each in narrow.tests if isinstance(each.value, str) == kind] for kind in (True, False)
+    )
+    return model.covers(wide.label, narrow.label) and all(
+        implies(texts if isinstance(test.value, str) else numbers, test) for test in wide.tests
+    )

@@ -1,0 +1,65 @@
+"""Texts of filters cut into words, what words mean, and the word for which a filter is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+
+T = TypeVar("T")
+_MAX_WORDS = 65_536
+_MAX_LETTERS = 64
+
+
+class RefusedFilterError(Exception):
+    """A filter that is refused: why, and the number of the word at fault."""
+
+    def __init__(self, reason: str, number: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.number = number
+
+
+class Cutter:
+    r"""Cuts texts into words: one expression for the gap before the first, one for a word and the gap behind.
+
+    >>> import re
+    >>> cutter = Cutter(re.compile(r"\s*"), re.compile(r"(\w+|.)\s*"))
+    >>> cutter.cut(" a = b"), cutter.places(" a = b")
+    (['a', '=', 'b'], [1, 3, 5, 6])
+    """
+
+    def __init__(self, gap: re.Pattern[str], word: re.Pattern[str]) -> None:
+        self._gap = gap
+        self._word = word
+
+    def cut(self, text: str) -> list[str]:
+        """Cut a text into words."""
+        return self._word.findall(text, self._begin(text))
+
+    def places(self, text: str) -> list[int]:
+        """List where the words begin, and the end of the text."""
+        return [match.start() for match in self._word.finditer(text, self._begin(text))] + [len(text)]
+
+    def _begin(self, text: str) -> int:
+        match = self._gap.match(text)
+        return match.end() if match else 0
+
+
+class BoundedCache(dict[str, T]):
+    """What words mean that were seen, so long as there are not too many and they are short."""
+
+    def __init__(self, meaning: Callable[[str], T]) -> None:
+        super().__init__()
+        self._meaning = meaning
+
+    def __missing__(self, word: str) -> T:
+        """Find out what a word means."""
+        meaning = self._meaning(word)
+        if len(word) <= _MAX_LETTERS:
+            if len(self) >= _MAX_WORDS:
+                self.clear()
+            self[word] = meaning
+        return meaning

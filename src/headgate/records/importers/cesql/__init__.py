@@ -1,1 +1,0 @@
-"""CloudEvents SQL, version 1.0."""

@@ -1,1 +1,0 @@
-"""Queries of Elasticsearch, as percolators hold them."""

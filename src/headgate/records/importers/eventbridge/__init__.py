@@ -1,1 +1,0 @@
-"""Event patterns of AWS EventBridge."""

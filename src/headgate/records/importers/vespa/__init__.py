@@ -1,1 +1,0 @@
-"""Predicates of Vespa, as predicate fields of documents hold them."""

@@ -1,0 +1,10 @@
+CREATE TABLE tenants (id TEXT PRIMARY KEY, created INTEGER NOT NULL, quotas BLOB NOT NULL) WITHOUT ROWID;
+-- Of a key only a hash is kept.
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY, tenant TEXT NOT NULL, hash BLOB NOT NULL, scopes TEXT NOT NULL,
+    created INTEGER NOT NULL, expires INTEGER, note TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE audit (
+    number INTEGER PRIMARY KEY, time INTEGER NOT NULL, tenant TEXT NOT NULL, key TEXT NOT NULL,
+    action TEXT NOT NULL, what TEXT NOT NULL
+);

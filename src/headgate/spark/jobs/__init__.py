@@ -1,1 +1,0 @@
-"""The jobs of the command line: tables in, tables and snapshots out."""

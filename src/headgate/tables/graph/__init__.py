@@ -1,1 +1,0 @@
-"""The tables of a graph: rows of nodes, edges and subscriptions, put together."""

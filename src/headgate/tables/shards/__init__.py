@@ -1,1 +1,0 @@
-"""Subscriptions and graphs cut into shards: rows to their shards, and what leads to each."""
