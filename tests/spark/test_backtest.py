@@ -15,7 +15,7 @@ from headgate.records.index.index import RecordIndex
 from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import backtest, on_spark
+from tests.spark.jobs import backtest, on_both, on_spark
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +49,7 @@ def test_it_answers_as_match_does_and_writes_the_events(
     assert names(tmp_path) == [f"events.{form}", f"matching.{form}"]
 
 
+@on_both()
 def test_the_advertising_workload_agrees_with_the_index(session: SparkSession | None, tmp_path: Path) -> None:
     made = advertising.subscriptions(np.arange(3), 5).to_pylist()
     events = advertising.events(np.arange(2000), 5)

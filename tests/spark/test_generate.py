@@ -22,7 +22,7 @@ from headgate.workloads.xml.xmark import XMark
 from tests.cli.running import Command
 from tests.lanes import some
 from tests.spark.files import get_lines, get_table, names
-from tests.spark.jobs import generate
+from tests.spark.jobs import generate, on_both
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +86,7 @@ def test_every_workload_is_the_same_in_any_number_of_parts(
         assert get_table(path) == expected.to_pylist(), table
 
 
+@on_both()
 def test_lines_hold_the_same_rows(session: SparkSession | None, tmp_path: Path) -> None:
     path = tmp_path / "subs.jsonl"
     schema = advertising.subscription_schema()

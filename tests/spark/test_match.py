@@ -26,7 +26,7 @@ from headgate.tables.places import Format
 from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import match_events, on_spark
+from tests.spark.jobs import match_events, on_both, on_spark
 from tests.spark.without_spark import match_lines
 
 if TYPE_CHECKING:
@@ -420,6 +420,7 @@ def test_nanoseconds_are_one_error_that_helps(job: Job) -> None:
     assert str(caught.value).endswith("TIMESTAMP(NANOS,false)): write timestamps in microseconds")
 
 
+@on_both()
 def test_rows_of_parquet_without_an_id_are_refused(job: Job) -> None:
     job.build({"s": "a IS NOT NULL"})
     done = job.parquet(ID=pa.array([1, None, 3], pa.int16()), a=[1, 2, None])
@@ -663,6 +664,7 @@ def test_many_partitions_give_the_same_answer(job: Job, most: str) -> None:
         job.spark.conf.set("spark.sql.files.maxPartitionBytes", size)
 
 
+@on_both()
 def test_files_of_a_directory_are_all_read(job: Job) -> None:
     rows: list[Row] = [{"id": f"e{n:03}", "a": 1} for n in range(100)]
     job.build({"s": "a = 1"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,7 +15,6 @@ from tests.spark.files import get_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from headgate.jobs.runner import Batches, Rows, Runner
 
@@ -80,3 +81,29 @@ def test_numbers_and_what_is_shared(runner: Runner) -> None:
         assert own.numbers(7, 3).map(_doubled, schema).collect()["id"].to_pylist() == list(range(0, 14, 2))
         assert own.numbers(0).count() == 0
         assert shared.value == {"some": 1}
+
+
+def _named(*parts: ast.AST) -> set[str]:
+    return {each.id for part in parts for each in ast.walk(part) if isinstance(each, ast.Name)}
+
+
+def test_every_job_has_a_case_on_both_runners_by_day() -> None:
+    """A test of `on_both` calls it, or asks for a fixture that does, by a class of its module."""
+    folder = Path(__file__).parent
+    jobs = [each for each in ast.parse((folder / "jobs.py").read_text("utf-8")).body if _takes_session(each)]
+    missing = {each.name for each in jobs if isinstance(each, ast.FunctionDef)} - {"_said", "runner_of"}
+    assert len(missing) == 7
+    for file in folder.glob("test_*.py"):
+        body = ast.parse(file.read_text("utf-8")).body
+        parts = {each.name: each for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)}
+        for part in parts.values():
+            if isinstance(part, ast.FunctionDef) and "on_both" in _named(*part.decorator_list):
+                called = _named(part) | {arg.arg for arg in part.args.args}
+                for _ in parts:
+                    called |= {name for each in called & parts.keys() for name in _named(parts[each])}
+                missing -= called
+    assert not missing
+
+
+def _takes_session(each: ast.stmt) -> bool:
+    return isinstance(each, ast.FunctionDef) and [arg.arg for arg in each.args.args][:1] == ["session"]

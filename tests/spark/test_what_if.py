@@ -25,7 +25,7 @@ from tests.contract.frames import hostile
 from tests.contract.rooms import ROOMS, Room
 from tests.lanes import some
 from tests.spark.files import FORMS, Row, get_lines, get_table, names, put, put_lines, put_table
-from tests.spark.jobs import runner_of, what_if
+from tests.spark.jobs import on_both, runner_of, what_if
 from tests.spark.without_spark import compile_lines, compile_shards
 
 if TYPE_CHECKING:
@@ -406,6 +406,7 @@ def test_rows_that_make_no_sense_are_refused_with_the_reason(
         assert "\n" not in reason
 
 
+@on_both()
 def test_who_is_pushed_out_of_the_best(session: SparkSession | None, tmp_path: Path) -> None:
     subs = [
         Subscription("a", "x > 0", score=1),
