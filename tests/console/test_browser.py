@@ -243,10 +243,10 @@ def test_two_tenants_in_two_windows(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_search_and_keyboard(browser: Browser, served: Served) -> None:
-    """The list answers while one types, however slow answers are; rows and pages are reached by keys alone."""
-    slow = "const ask = fetch; fetch = (...all) => new Promise(go => setTimeout(go, 700)).then(() => ask(...all))"
+    """The list answers while one types, however slow answers are; rows and pages are reached by keys."""
+    slow = "(...all) => new Promise(go => setTimeout(go, 700)).then(() => ask(...all))"
     with window(browser, served.address) as page:
-        page.add_init_script(slow)
+        page.add_init_script(f"const ask = fetch; fetch = {slow}")
         page.goto("/console/now")
         page.keyboard.press("g")
         page.keyboard.press("s")
