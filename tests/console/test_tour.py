@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
+from html import unescape
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 import pytest
 
@@ -11,10 +14,13 @@ from headgate.cli import cli
 from headgate.console.extension import Console
 from headgate.console.tour import MARK, Tour, check_place, edges, nodes
 from headgate.errors import StorageError
+from headgate.workloads.records.advertising_filters import CATEGORIES
 from tests.console.serving import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.console.serving import Visitor
 
 
 def test_everything_is_alive_soon(tmp_path: Path) -> None:
@@ -41,7 +47,9 @@ def test_everything_is_alive_soon(tmp_path: Path) -> None:
             assert len(client.ask("GET", "/v1/graph/nodes?limit=1000")["items"]) == len(nodes())
             assert len(client.ask("GET", "/v1/graph/edges?limit=1000")["items"]) == len(edges())
             first = client.ask("GET", "/v1/info")
+            cursors = [each["cursor"] for each in kept[::400]]
         assert "dashboard" in visitor.get("/console/consumers").text
+        _open_all(visitor, cursors)
     assert (tmp_path / MARK).exists()
     check_place(tmp_path)
     again = Console(tour=Tour(200, campaigns=300))
@@ -49,6 +57,53 @@ def test_everything_is_alive_soon(tmp_path: Path) -> None:
         while client.ask("GET", "/v1/info")["last"] <= first["last"]:
             time.sleep(0.05)
         assert client.ask("GET", "/v1/info")["subscriptions"] == first["subscriptions"]
+
+
+KINDS = (
+    "everything",
+    "never-hour",
+    "partner-phones",
+    "night-alert",
+    "audit-exchange-open",
+    CATEGORIES[0] + "-1",
+)
+"""Subscriptions of the demo: at no node, with a webhook, with a limit, and at two kinds of nodes."""
+
+
+def _open_all(visitor: Visitor, cursors: list[int]) -> None:
+    """Open each page that another leads to: one of each form, and those of each kind of subscription."""
+    waiting = [f"/console/subscriptions/{name}" for name in KINDS]
+    waiting += [f"/console/subscriptions/{name}/edit" for name in KINDS]
+    waiting += [f"/console/events/{cursor}?subscription={name}" for cursor in cursors for name in KINDS]
+    forms = set()
+    waiting.append("/console/now")
+    for path in waiting:
+        seen = visitor.get(path)
+        assert seen.status == 200, (path, seen.text)
+        for target in map(unescape, re.findall(r'href="([^"#]+)', seen.body)):
+            found = urljoin(path, target)
+            form = re.sub(r"(events|subscriptions|consumers)/[^/?]+|=[^&]*", r"\1", found)
+            if found.startswith("/console/") and "/assets/" not in found and form not in forms:
+                forms.add(form)
+                waiting.append(found)
+    assert len(forms) > 20, forms
+
+
+def test_a_page_that_fails_is_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody thought of is logged, and told on a page with a way back."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("nobody thought of it")
+
+    monkeypatch.setattr("headgate.console.pages.events.attributes_of", fail)
+    with serving(tmp_path) as served, served.client() as client:
+        client.publish({"id": "e", "a": 1})
+        visitor = served.visitor()
+        visitor.get("/console/events")
+        seen = visitor.get("/console/events/1", Referer=f"{served.address}/console/events")
+    assert seen.status == 500
+    assert "the service failed at this request: its log says why" in seen.text
+    assert 'href="/console/events"' in seen.body
 
 
 def test_other_data_is_left_alone(tmp_path: Path) -> None:

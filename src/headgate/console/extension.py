@@ -191,6 +191,12 @@ class Console(Extension):
         response.headers.update(problem.headers)
         return response
 
+    async def failed(self, request: Request, problem: Problem) -> Response | None:
+        """Tell who looked at a page on a page."""
+        if not request.url.path.startswith("/console/"):
+            return None
+        return _guarded(await self._refusal(request, problem))
+
     async def _nothing(self, request: Request) -> Response:
         error = Problem(f"the console has no page {request.url.path}", 404)
         return _guarded(await self._refusal(request, error))

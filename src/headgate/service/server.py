@@ -15,7 +15,7 @@ import msgspec
 
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.dispatcher import Dispatcher
-from headgate.service.problems import Busy, NotFound
+from headgate.service.problems import Busy, NotFound, Problem
 from headgate.service.security.keys import DEFAULT_TENANT, Keys
 from headgate.service.storage.audit import noted
 from headgate.service.storage.store import is_called
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from starlette.requests import Request
+    from starlette.responses import Response
     from starlette.routing import BaseRoute
 
     from headgate.service.api.operation import Operation
@@ -43,6 +45,10 @@ class Extension:
         """List what is answered besides operations of the API."""
         del server
         return ()
+
+    async def failed(self, request: Request, problem: Problem) -> Response | None:
+        """Answer a request at which the service failed; None leaves it to the API."""
+        del request, problem
 
     def end_listeners(self) -> None:
         """Have who listens be told that the service stops."""

@@ -59,6 +59,11 @@ def make_app(server: Server) -> Starlette:
         await server.more.close()
         await server.close()
 
+    async def failed(request: Request, error: Exception) -> Response:
+        _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+        problem = Problem("the service failed at this request: its log says why", 500)
+        return await server.more.failed(request, problem) or refusal(request, problem)
+
     return Starlette(
         routes=[
             Route(each.path, _endpoint(server, each), methods=[each.method], name=each.name)
@@ -66,7 +71,7 @@ def make_app(server: Server) -> Starlette:
         ]
         + [WebSocketRoute("/v1/consumers/{id}/socket", socket_of(server), name="socket")]
         + [*server.more.routes(server)],
-        exception_handlers={404: _not_found, 405: _not_found, Exception: _failed},
+        exception_handlers={404: _not_found, 405: _not_found, Exception: failed},
         lifespan=lifespan,
     )
 
@@ -189,8 +194,3 @@ async def _not_found(request: Request, error: Any) -> Response:
     else:
         problem = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")
     return refusal(request, problem)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return refusal(request, Problem("the service failed at this request: its log says why", 500))
