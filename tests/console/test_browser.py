@@ -149,6 +149,10 @@ def test_replay_a_dead_letter(browser: Browser, served: Served) -> None:
         while not page.locator("td button", has_text="Replay").count():
             assert time.monotonic() < deadline
             page.reload()
+        chosen = page.locator("button", has_text="Replay chosen")
+        assert chosen.is_disabled()
+        page.locator("td input[type=checkbox]").first.check()
+        assert chosen.is_enabled()
         page.fill("[name=url]", f"http://127.0.0.1:{port}/hook")
         page.locator("form", has=page.locator("[name=url]")).locator("button.primary").click()
         page.wait_for_selector("#messages .callout")
@@ -261,6 +265,11 @@ def test_search_and_keyboard(browser: Browser, served: Served) -> None:
         page.wait_for_url("**/console/subscriptions/cheap")
         page.keyboard.press("?")
         assert page.locator("#keys").is_visible()
+        page.keyboard.press("Escape")
+        assert not page.locator("#keys").is_visible()
+        page.keyboard.press("g")
+        page.keyboard.press("e")
+        page.wait_for_url("**/console/events")
 
 
 def test_odd_texts_are_text(browser: Browser, served: Served) -> None:

@@ -19,7 +19,7 @@ from headgate.core.subscription import SQL
 from headgate.errors import GraphError, HeadgateError, SubscriptionError
 from headgate.runtime import operations
 from headgate.runtime.rows import fields_of
-from headgate.service.resources import EdgeBody, Name, Part, SubscriptionBody
+from headgate.service.resources import EdgeBody, Name, Part, SubscriptionBody, misfit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ def read_row(row: Row) -> operations.Change:
         try:
             msgspec.convert(name, Name)
         except msgspec.ValidationError as error:
-            raise SubscriptionError(f"{name!r} cannot be an id of the service: {error}") from None
+            raise SubscriptionError(f"{name!r} cannot be an id of the service: {misfit(error)}") from None
     if isinstance(change, operations.AddNode) and change.node.subscription is not None:
         raise GraphError("a node of the service has no `subscription`: hang one at it with its `node`")
     if isinstance(change, operations.Put):

@@ -15,15 +15,18 @@ from headgate.core.subscription import CLOUDEVENTS, SQL, Subscription
 from headgate.errors import SubscriptionError
 from headgate.graph.path_cost import DECAY
 
+_PATTERN = r"^[^\s/?#%\x00-\x1f\x7f][^/?#%\x00-\x1f\x7f]*$"
+_MEANING = "text without '/', '?', '#', '%' and control characters, as it stands in a path"
 Name = Annotated[
-    str,
-    msgspec.Meta(
-        min_length=1,
-        max_length=200,
-        pattern=r"^[^\s/?#%\x00-\x1f\x7f][^/?#%\x00-\x1f\x7f]*$",
-        description="Text without '/', '?', '#', '%' and control characters, as it stands in a path.",
-    ),
+    str, msgspec.Meta(min_length=1, max_length=200, pattern=_PATTERN, description=f"{_MEANING.capitalize()}.")
 ]
+
+
+def misfit(error: msgspec.ValidationError) -> str:
+    """Say what does not fit, and of an id in words what its pattern means."""
+    return str(error).replace(f"`str` matching regex {_PATTERN!r}", f"an id: {_MEANING}")
+
+
 Cursor = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=31_622_400)]

@@ -55,6 +55,8 @@ def test_a_consumer_is_a_resource(service: Service) -> None:
         ("PUT", "/v1/consumers/x", {"id": "y"}, 422, "the path"),
         ("PUT", "/v1/consumers/x", {"colour": 1}, 422, "colour"),
         ("PUT", "/v1/consumers/%20x", {}, 422, "cannot be the id"),
+        ("PUT", "/v1/consumers/a%2Fb", {}, 404, "an id has no '/'"),
+        ("POST", "/v1/subscriptions", {"id": "a/b", "filter": "x = 1"}, 422, "an id: text without '/'"),
         ("PATCH", "/v1/consumers/none", {}, 404, "no consumer 'none'"),
         ("PATCH", "/v1/consumers/there", {"order": "other"}, 422, "order"),
         ("PATCH", "/v1/consumers/there", {"id": "z"}, 422, "cannot be changed"),

@@ -135,7 +135,12 @@ async def _live(view: View) -> dict[str, Any]:
         attempts = await view.ask("list_attempts", {"id": identity}, query)
     state = view.dispatcher.state(identity)
     # As `pull` reads them, and not counted as delivered: nobody takes them.
-    part = await view.dispatcher.pull(state, state.cursor, _PREVIEWED, _PREVIEW_BYTES, 0.0)
+    # What is delivered beside others is done before the cursor comes to it.
+    beside = state.said.parallel if state.webhook else 0
+    part = await view.dispatcher.pull(state, state.cursor, _PREVIEWED + beside, _PREVIEW_BYTES, 0.0)
+    waiting = [
+        each for each in part.deliveries if not (state.webhook and state.webhook.is_done(each.position))
+    ]
     return {
         "found": consumer,
         "last": view.tenant.position,
@@ -144,7 +149,7 @@ async def _live(view: View) -> dict[str, Any]:
         "waiting": [
             brief(msgspec.json.decode(each.text))
             | {"cursor": each.position, "time": each.time / 1e6, "subscriptions": each.subscriptions}
-            for each in part.deliveries
+            for each in waiting[:_PREVIEWED]
         ],
         "gone": part.first,
         "previewed": _PREVIEWED,

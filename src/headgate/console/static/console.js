@@ -57,7 +57,7 @@
   function pressed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === 'Escape' && event.target.matches('[data-search]')) event.target.blur();
-    if (event.target.closest('input, textarea, select, dialog')) return;
+    if (event.target.closest('input, textarea, select, dialog[open]')) return;
     if (Date.now() - began < 1500) {
       began = 0;
       const link = document.querySelector(`.areas a[data-key="${CSS.escape(event.key)}"]`);
@@ -87,6 +87,12 @@
       target.setAttribute('aria-expanded', String(open));
     }
   });
+  // What is done with rows that are chosen needs one.
+  function tellChosen() {
+    for (const each of document.querySelectorAll('button[data-chosen]'))
+      each.disabled = !each.form.querySelector('td input[type=checkbox]:checked');
+  }
+  document.addEventListener('change', tellChosen);
   document.addEventListener('submit', event => {
     const sure = event.submitter?.dataset.sure;
     if (sure && !confirm(sure)) event.preventDefault();
@@ -97,6 +103,7 @@
   });
   document.addEventListener('DOMContentLoaded', () => {
     tellTimes(document);
+    tellChosen();
     setInterval(() => tellTimes(document), 5000);
     if ('htmx' in window) document.addEventListener('htmx:after:swap', () => tellTimes(document));
     if (document.querySelector('[data-live]')) follow(document.querySelector('[data-live]'));

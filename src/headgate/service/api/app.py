@@ -192,5 +192,7 @@ async def _not_found(request: Request, error: Any) -> Response:
         )
         problem.headers["Allow"] = allowed
     else:
-        problem = NotFound(f"there is nothing at {request.url.path}: /v1/openapi.json lists what there is")
+        slash = b"%2f" in request.scope.get("raw_path", b"").lower()
+        why = "an id has no '/'" if slash else "/v1/openapi.json lists what there is"
+        problem = NotFound(f"there is nothing at {request.url.path}: {why}")
     return refusal(request, problem)

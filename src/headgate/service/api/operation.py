@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from headgate.core.event import JSON
 from headgate.service.problems import Conflict, Problem
-from headgate.service.resources import Name
+from headgate.service.resources import Name, misfit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -106,7 +106,7 @@ class Call:
         try:
             return msgspec.json.decode(self.body, type=kind)
         except msgspec.ValidationError as error:
-            raise Problem(f"the body does not fit: {error}", 422) from None
+            raise Problem(f"the body does not fit: {misfit(error)}", 422) from None
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise Problem(f"the body is not valid JSON: {error}", 400) from None
 
@@ -146,7 +146,7 @@ def read_query(connection: HTTPConnection, kind: type[_Read]) -> _Read:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Problem(f"the query cannot be read: {error}", 400) from None
+        raise Problem(f"the query cannot be read: {misfit(error)}", 400) from None
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def fit(members: Any, kind: type[_Read]) -> _Read:
     try:
         return msgspec.convert(members, kind)
     except msgspec.ValidationError as error:
-        raise Problem(f"the body does not fit: {error}", 422) from None
+        raise Problem(f"the body does not fit: {misfit(error)}", 422) from None
 
 
 def merged(target: Any, patch: Any) -> Any:
@@ -316,7 +316,7 @@ def read_name(text: str, what: str, within: str | None = None) -> str:
     try:
         name: str = msgspec.convert(text, Name)
     except msgspec.ValidationError as error:
-        raise Problem(f"{text!r} cannot be the id of a {what}: {error}", 422) from None
+        raise Problem(f"{text!r} cannot be the id of a {what}: {misfit(error)}", 422) from None
     if within is not None and within != name:
         raise Problem(f"the body has the id {within!r}, and the path {name!r}: leave `id` out", 422)
     return name

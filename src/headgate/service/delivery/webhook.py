@@ -199,6 +199,7 @@ class Webhook:
         self._state = state
         self._feed = dispatcher.hub.feed(state.number, state.cursor)
         self._under_way: dict[int, None] = {}
+        self._begun = 0
         self._last = 0
         self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -215,11 +216,13 @@ class Webhook:
                 while True:
                     for delivery in await self._feed.next(_BATCH):
                         if state.said.order == "ordered":
+                            self._begin(delivery)
                             await self._deliver(delivery)
+                            del self._under_way[delivery.position]
                             self._dispatcher.journal.advance(state, delivery.position)
                         else:
                             await room.acquire()
-                            self._under_way[delivery.position] = None
+                            self._begin(delivery)
                             group.create_task(self._beside(delivery, room))
         except* Closed:
             pass
@@ -227,6 +230,14 @@ class Webhook:
             _LOG.error("consumer %s: its webhook stopped: %s", state.id, errors.exceptions[0])
         finally:
             self._feed.close("the webhook was stopped")
+
+    def _begin(self, delivery: Delivery) -> None:
+        self._begun = delivery.position
+        self._under_way[delivery.position] = None
+
+    def is_done(self, position: int) -> bool:
+        """Tell whether an event was delivered or given up, though the cursor may stand before it."""
+        return position <= self._begun and position not in self._under_way
 
     async def _beside(self, delivery: Delivery, room: asyncio.Semaphore) -> None:
         """Deliver one of some at once; the cursor moves up to the first that is not done."""
