@@ -94,3 +94,45 @@ def test_the_tables_of_settings_are_those_of_the_fields(place: tuple[Path, str],
     page, heading = place
     text = page.read_text("utf-8")
     assert replaced(text, heading, rows) == text
+
+
+_CALLED = re.compile(r"(?:^|[`>$\s(|\"'])headgate((?: +[a-z][a-z-]*)+)([^`\n|;&<]*)", re.MULTILINE)
+
+
+def called(text: str) -> Iterator[tuple[str, click.Command, list[str]]]:
+    """Find what is called by name in a text: the words, the command, and the options that it is given."""
+    joined = text.replace("\\\n", " ")
+    for match in _CALLED.finditer(joined):
+        path, rest = "headgate", match[1].split()
+        while rest and f"{path} {rest[0]}" in EVERYTHING:
+            path = f"{path} {rest.pop(0)}"
+        if path != "headgate":
+            # Behind a comma the sentence goes on.
+            options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", match[2] if match[2][:1] == " " else "")
+            yield match[0].strip(), EVERYTHING[path], options
+
+
+PRINTED = [
+    path
+    for top, ending in (
+        ("docs", "md"),
+        ("examples", "md"),
+        ("src", "py"),
+        ("src", "j2"),
+        ("tests/docs", "md"),
+    )
+    for path in sorted((ROOT / top).rglob(f"*.{ending}"))
+] + [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+
+
+def test_commands_that_are_printed_are_there() -> None:
+    """Each command in pages, messages and docs has the options that it is shown with."""
+    seen = 0
+    for path in PRINTED:
+        for text, command, options in called(path.read_text("utf-8")):
+            seen += 1
+            known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)} | {
+                "--help"
+            }
+            assert {*options} <= known, (path.relative_to(ROOT), text)
+    assert seen > 300
