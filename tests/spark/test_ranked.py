@@ -213,6 +213,28 @@ def test_workers_answer_as_the_library(ready: Job, top: Top) -> None:
     assert by_event(done.rows) == expected(top)
 
 
+@pytest.mark.parametrize("top", [Top.of(3), Top.of(3, "relaxed")], ids=["exact", "relaxed"])
+def test_what_only_scores_and_clauses_look_at_is_read(
+    session: SparkSession | None, tmp_path: Path, top: Top
+) -> None:
+    """Scores by the event, and clauses of filters that can never match, see all of their columns."""
+    engine = Engine.build(
+        [
+            Subscription("by event", "x > 0", score="price * user.factor"),
+            Subscription("never", "x > 0 AND NULL AND y = 1 AND (NOT b OR z LIKE 'a%')", score=1),
+        ],
+        ranked=True,
+    )
+    engine.save(tmp_path / "snapshot")
+    row = {"id": 1, "x": 1, "y": 1, "b": False, "z": "b", "price": 3.0, "user": {"factor": 2}, "other": 1}
+    events = put_table(tmp_path / "events.parquet", [row], pa.Table.from_pylist([row]).schema)
+    output, rejected = str(tmp_path / "best.jsonl"), str(tmp_path / "rejected.jsonl")
+    match_events(session, str(tmp_path / "snapshot"), events, output, rejected=rejected, top=top)
+    assert [(each["subscription_id"], each["score"]) for each in get_lines(tmp_path / "best.jsonl")] == [
+        (each.subscription, each.value) for each in engine.top(row, top.k, top.mode)
+    ]
+
+
 NONE = [(snapshot, out) for snapshot in ("one", "three") for out in ("csv", "parquet")]
 
 

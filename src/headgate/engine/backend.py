@@ -104,6 +104,16 @@ class Backend(ABC):
         return [self.index]
 
     @property
+    def looked_at(self) -> list[Any]:
+        """List what knows which attributes are looked at: filters, and clauses by which they are ranked."""
+        return [*self.contents]
+
+    @property
+    def score_attributes(self) -> set[tuple[str, ...]]:
+        """Return what scores that depend on the event look at."""
+        return set()
+
+    @property
     def graph(self) -> GraphIndex:
         """Return the graph; refuses if there is none."""
         raise GraphError("there is no graph here: build the engine with nodes and edges")
@@ -308,6 +318,16 @@ class RankedFilters(Backend):
     def contents(self) -> list[Content]:
         """List the filters as they are indexed by rank."""
         return [self.index.content]
+
+    @property
+    def looked_at(self) -> list[Any]:
+        """List the filters, and their clauses."""
+        return [*self.contents, *(self.index.clauses.looked_at if self.index.relaxed else ())]
+
+    @property
+    def score_attributes(self) -> set[tuple[str, ...]]:
+        """Return what scores that depend on the event look at."""
+        return self.index.score_attributes
 
     def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
         """Find filters by rank."""

@@ -251,6 +251,11 @@ class RankedGraph(GraphFilters):
         """Return the clauses."""
         return self._clauses
 
+    @property
+    def looked_at(self) -> list[Any]:
+        """List the filters, and their clauses."""
+        return [*self.contents, *self._clauses.looked_at]
+
     def set_weights(self, identity: Id, weights: Weights | None) -> None:
         """Give the clauses of a subscription other weights."""
         with self._clauses.moments.lock:

@@ -156,6 +156,12 @@ class ClauseIndex:
         return len(np.unique(np.concatenate([state.table.clause, state.late.rows().clause])))
 
     @property
+    def looked_at(self) -> list[Any]:
+        """List what knows what clauses look at: also those of filters that can never match as a whole."""
+        coded = self._state.coded
+        return [self._state.content] if coded is None else [self._state.content, coded.coder]
+
+    @property
     def asked(self) -> int:
         """Count the clauses that an event is matched with."""
         return len(self._state.content)

@@ -172,6 +172,11 @@ class RankedIndex(Asks):
         return self._state.content
 
     @property
+    def score_attributes(self) -> set[tuple[str, ...]]:
+        """Return what scores that depend on the event look at."""
+        return self._state.reader.attributes if self._state.by_event else set()
+
+    @property
     def relaxed(self) -> bool:
         """Tell whether clauses are indexed, too."""
         return self._clauses is not None
