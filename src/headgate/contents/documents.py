@@ -20,7 +20,7 @@ from headgate.contents.live import FrozenBase, LiveIndex, LiveState
 from headgate.contents.portions import Portion
 from headgate.contents.protocol import PAIRS, CheckCosts, slice_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.interning import TextPool
 from headgate.core.omission import tell_all
 from headgate.core.snapshot import open_snapshot, write_snapshot
@@ -266,16 +266,14 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
     ) -> tuple[Ids, TextPool]:
         """Parse subscriptions and have their filters written in the order of their ids."""
         read = read or cls.read_filter
-        rows = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in rows)
-        by_id = {each.id: each for each in rows}
+        ids, ordered = sorted_by_id(subscriptions)
 
         def added(row: Subscription) -> str:
             text, pattern = read(row.filter, row.dialect)
             writer.add(pattern)
             return text
 
-        return ids, TextPool.build(made_of([by_id[identity] for identity in ids], added))
+        return ids, TextPool.build(made_of(ordered, added))
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted.
@@ -373,13 +371,8 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
         """Have none: patterns cannot be asked by planes."""
         del first, size
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        text, pattern = self.read_filter(subscription.filter, subscription.dialect)
-        self._add(subscription.id, text, pattern)
-
-    def _compiled(self, text: str) -> Any:
-        return self._parse(text)
+    def _read(self, text: str, dialect: str) -> tuple[str, Any]:
+        return self.read_filter(text, dialect)
 
     def _rebuilt(self, moment: Moment[DocumentState[BaseT]]) -> DocumentState[BaseT]:
         state, kept, late = moment

@@ -11,13 +11,12 @@ once, with ids in the place of theirs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from headgate.contents.protocol import Measures, TaxonomyAware, slice_of
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import EXACT, Best
-from headgate.errors import GraphError, HeadgateError, SubscriptionError
+from headgate.errors import GraphError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -219,17 +218,21 @@ class Backend(ABC):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on."""
-        self._subscribe(subscription)
-        self._numbered = isinstance(subscription.id, int)
-        self.changes += 1
+        self._put(subscription, self._prepare(subscription))
 
-    def _subscribe(self, subscription: Subscription) -> None:
+    def _prepare(self, subscription: Subscription) -> Any:
+        """Compile a subscription, or refuse it; nothing is changed."""
         if subscription.weights is not None and not self.weighs:
             raise SubscriptionError(
                 f"subscription {subscription.id!r} has weights, and clauses are not ranked here: "
                 "build the engine with ranked=True, or leave them out"
             )
-        self.index.subscribe(subscription)
+        return self.index.prepare(subscription)
+
+    def _put(self, subscription: Subscription, prepared: Any) -> None:
+        self.index.subscribe(subscription, prepared)
+        self._numbered = isinstance(subscription.id, int)
+        self.changes += 1
 
     @property
     def weighs(self) -> bool:
@@ -246,21 +249,9 @@ class Backend(ABC):
 
         Whoever asks at this very moment may find neither.
         """
-        self._try(subscription)
+        prepared = self._prepare(subscription)
         self.unsubscribe(subscription.id)
-        self.subscribe(subscription)
-
-    def _try(self, wanted: Subscription) -> None:
-        """Find out whether a subscription will be taken, before the one that it replaces is gone."""
-        probe: Id = f"{wanted.id}\N{SYMBOL FOR NULL}" if isinstance(wanted.id, str) else -(2**62)
-        while probe in self:
-            probe = f"{probe}\N{SYMBOL FOR NULL}" if isinstance(probe, str) else probe - 1
-        try:
-            self.subscribe(replace(wanted, id=probe))
-        except HeadgateError as error:
-            # It is about the subscription, which does not know of the probe.
-            raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
-        self.unsubscribe(probe)
+        self._put(subscription, prepared)
 
     def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""

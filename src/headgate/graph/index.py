@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.contents.portions import Asks, Portion, ids_of
+from headgate.contents.portions import Portion, Ranks
 from headgate.contents.protocol import PAIRS
 from headgate.core.papers import of_papers
 from headgate.core.rooms import GRAPH
@@ -47,7 +47,7 @@ EVALUATORS = ("auto", "dag", "dag-skip", "general", "scc-skip", "index-then-bfs"
 """The walk, and those of the paper."""
 
 
-class GraphIndex(Asks):
+class GraphIndex(Ranks):
     """Who may see an event: subscriptions to which a path of valid nodes leads from its source.
 
     Any number of threads may ask while others change the graph; an answer is about the graph at some moment
@@ -241,17 +241,6 @@ class GraphIndex(Asks):
         check_wanted(k)
         return batch.best(self.view, events, ids, k, path)
 
-    def top_batch(
-        self,
-        events: pa.RecordBatch | Sequence[Event],
-        k: int,
-        identities: pa.Array[Any] | None = None,
-        **more: Any,
-    ) -> pa.RecordBatch:
-        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
-        ids = ids_of(events) if identities is None else identities
-        return self.best(events, ids, k, **more).batch(ids)
-
     # Changing
 
     def add_node(self, node: Node) -> None:
@@ -274,9 +263,14 @@ class GraphIndex(Asks):
         """Give a node another filter, or none."""
         self._change(lambda changes: changes.set_filter(node, filter, dialect))
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def prepare(self, subscription: Subscription) -> Any:
+        """Compile the filter of a subscription for `subscribe`; refuses a bad one, and what cannot hang."""
+        with self._writing:
+            return self._next().prepare(subscription)
+
+    def subscribe(self, subscription: Subscription, prepared: Any = None) -> None:
         """Hang a subscription at its node; refuses an id that is there, and a bad filter."""
-        self._change(lambda changes: changes.subscribe(subscription))
+        self._change(lambda changes: changes.subscribe(subscription, prepared))
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; refuses one that is not there."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.contents.portions import Asks, Portion, ids_of
+from headgate.contents.portions import Portion, Ranks
 from headgate.contents.protocol import PAIRS, slice_of
 from headgate.contents.scores import read_scoring
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
 from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["EXACT", "MODES", "RELAXED", "ROOM", "RankedIndex"]
 
 
-class RankedIndex(Asks):
+class RankedIndex(Ranks):
     """Subscriptions with scores and weights over any content room: match, and the best k.
 
     Mode "exact": of the subscriptions that match, those of the highest scores. Mode "relaxed": of those of
@@ -87,10 +87,7 @@ class RankedIndex(Asks):
 
         Without `relaxed` the clauses are left out, which take as much room and time again.
         """
-        given = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in given)
-        by_id = {subscription.id: subscription for subscription in given}
-        ordered = [by_id[identity] for identity in ids.to_list()]
+        ids, ordered = sorted_by_id(subscriptions)
         scorings = made_of(ordered, lambda row: read_scoring(room, row.score, row.id))
         scores, by_event = split(scorings)
         keys, rows = rank(scores)
@@ -299,19 +296,6 @@ class RankedIndex(Asks):
 
         return self._moments.reading(ask)
 
-    def top_batch(
-        self,
-        events: pa.RecordBatch | Sequence[Event],
-        k: int,
-        mode: str = EXACT,
-        *,
-        identities: pa.Array[Any] | None = None,
-        **more: Any,
-    ) -> pa.RecordBatch:
-        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
-        ids = ids_of(events) if identities is None else identities
-        return self.best(events, ids, k, mode, **more).batch(ids)
-
     def _values(self, asked: Asked, matches: batches.MatchedRows) -> NDArray[np.float64]:
         """Compute the scores of matches that depend on the event."""
         state = self._state
@@ -364,19 +348,21 @@ class RankedIndex(Asks):
 
     # Changing
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def prepare(self, subscription: Subscription) -> tuple[Any, Any]:
+        """Compile a filter for `subscribe`; refuses a bad one, and weights that do not fit its clauses."""
+        with self._moments.lock:
+            clauses = None if self._clauses is None else self._clauses.prepare(subscription)
+            return clauses, self._state.prepare(subscription)
+
+    def subscribe(self, subscription: Subscription, prepared: tuple[Any, Any] | None = None) -> None:
         """Add a subscription; refuses a bad filter, weights that do not fit, and an id that is here."""
+        clauses, own = prepared or self.prepare(subscription)
         with self._moments.lock:
             self._state.rows.check_new(subscription.id)
             if self._clauses is not None:
-                self._clauses.subscribe(subscription)
-            try:
-                with self._changing():
-                    self._state.add(subscription)
-            except BaseException:
-                if self._clauses is not None:
-                    self._clauses.unsubscribe(subscription.id)
-                raise
+                self._clauses.subscribe(subscription, clauses)
+            with self._changing():
+                self._state.add(subscription, *own)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; refuses an id that is not here."""

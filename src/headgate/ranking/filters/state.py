@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -293,12 +293,18 @@ class ClauseState:
         if clause not in self.content:
             self.content.subscribe(Subscription(clause, self.text(clause), dialect))
 
-    def number(self, clause: Clause, dialect: str) -> int:
+    def prepare(self, clause: Clause, dialect: str) -> Any:
+        """Compile a clause for `number`, or refuse it; returns nothing of one that is indexed."""
+        if self._find(clause.filter) is None:
+            return self.content.prepare(Subscription(self.count, clause.filter, dialect))
+        return None
+
+    def number(self, clause: Clause, dialect: str, prepared: Any) -> int:
         """Return the number of a clause; a new one is indexed."""
         number = self._find(clause.filter)
         if number is None:
             number = self.count
-            self.content.subscribe(Subscription(number, clause.filter, dialect))
+            self.content.subscribe(Subscription(number, clause.filter, dialect), prepared)
             self._late_numbers[clause.filter] = number
             self._late_names.append(clause.names)
         return number

@@ -103,10 +103,8 @@ class XmlIndex(DocumentIndex[Base]):
         """Return what is said of all filters."""
         return self._state.base.settings
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        read = FilterReader(self.settings)
-        self._add(subscription.id, *read(subscription.filter, subscription.dialect))
+    def _read(self, text: str, dialect: str) -> tuple[str, Pattern | WholeFilter]:
+        return FilterReader(self.settings)(text, dialect)
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> XmlIndex:
