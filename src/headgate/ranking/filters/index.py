@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.contents.portions import Asks, Portion, ids_of
+from headgate.contents.portions import Asks, Portion
 from headgate.contents.protocol import PAIRS, slice_of
 from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids
@@ -293,19 +293,6 @@ class RankedIndex(Asks):
             return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), values)
 
         return self._moments.reading(ask)
-
-    def top_batch(
-        self,
-        events: pa.RecordBatch | Sequence[Event],
-        k: int,
-        mode: str = EXACT,
-        *,
-        identities: pa.Array[Any] | None = None,
-        **more: Any,
-    ) -> pa.RecordBatch:
-        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
-        ids = ids_of(events) if identities is None else identities
-        return self.best(events, ids, k, mode, **more).batch(ids)
 
     def _values(self, asked: Asked, matches: batches.MatchedRows) -> NDArray[np.float64]:
         """Compute the scores of matches that depend on the event."""
