@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
+from headgate.engine.question import Question as Asked
 from headgate.jobs.match import match_events
 from headgate.local import stream as local_stream
 from headgate.local.runner import LocalRunner
@@ -175,10 +176,10 @@ class Batch(Surface):
         return found
 
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
-        rejected, top = str(self._rejected), question.top
+        rejected, asked = str(self._rejected), Asked(question.top)
         spark = self._snapshots.spark
         return match_events(
-            SparkRunner(spark, quiet=True), snapshot, events, output, rejected=rejected, top=top
+            SparkRunner(spark, quiet=True), snapshot, events, output, rejected=rejected, question=asked
         )
 
     def refused(self) -> Counter[Refusal]:
@@ -196,8 +197,9 @@ class Local(Batch):
     name, spark, here = "local", False, True
 
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
-        rejected, top = str(self._rejected), question.top
-        return match_events(LocalRunner(quiet=True), snapshot, events, output, rejected=rejected, top=top)
+        rejected, asked = str(self._rejected), Asked(question.top)
+        runner = LocalRunner(quiet=True)
+        return match_events(runner, snapshot, events, output, rejected=rejected, question=asked)
 
 
 def schema_of(world: World) -> pa.Schema:

@@ -280,16 +280,3 @@ class Asks(ABC):
         size = min(largest, max(1, most // max(1, len(self))))
         for begin in range(0, count, size):
             yield begin, min(count, begin + size)
-
-
-class Ranks(Asks):
-    """What finds the best of many events, too."""
-
-    best: Callable[..., Portion]
-
-    def top_batch(
-        self, events: Events, k: int, *how: Any, identities: Column | None = None, **more: Any
-    ) -> pa.RecordBatch:
-        """Find the best k of each event, asked as `best`: (event_id, subscription_id, score, rank) out."""
-        ids = ids_of(events) if identities is None else identities
-        return self.best(events, ids, k, *how, **more).batch(ids)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from headgate.contents.protocol import Measures, TaxonomyAware, slice_of
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import EXACT, Best
+from headgate.engine.question import ALL
 from headgate.errors import GraphError, SubscriptionError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.ranks import Score, Weights
     from headgate.core.subscription import Subscription
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question, Top
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
@@ -183,11 +184,14 @@ class Backend(ABC):
         del top
         return most
 
-    def ask(self, events: Events, ids: Column, top: Top | None = None, most: int = MOST) -> Iterator[Portion]:
+    def ask(
+        self, events: Events, ids: Column, question: Question = ALL, most: int = MOST
+    ) -> Iterator[Portion]:
         """Find all matches of events, or the best of each, in portions of about `most` answers.
 
         Events are told of by their `ids`. The best of an event are all in one portion.
         """
+        top = question.top
         if top is None:
             yield from self.index.ask(events, ids)
             return

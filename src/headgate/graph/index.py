@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.contents.portions import Portion, Ranks
+from headgate.contents.portions import Asks, Portion, ids_of
 from headgate.contents.protocol import PAIRS
 from headgate.core.papers import of_papers
 from headgate.core.rooms import GRAPH
@@ -47,7 +47,7 @@ EVALUATORS = ("auto", "dag", "dag-skip", "general", "scc-skip", "index-then-bfs"
 """The walk, and those of the paper."""
 
 
-class GraphIndex(Ranks):
+class GraphIndex(Asks):
     """Who may see an event: subscriptions to which a path of valid nodes leads from its source.
 
     Any number of threads may ask while others change the graph; an answer is about the graph at some moment
@@ -240,6 +240,17 @@ class GraphIndex(Ranks):
         """Find the best k of each of some events, by score and way; they are told of by their `ids`."""
         check_wanted(k)
         return batch.best(self.view, events, ids, k, path)
+
+    def top_batch(
+        self,
+        events: pa.RecordBatch | Sequence[Event],
+        k: int,
+        identities: pa.Array[Any] | None = None,
+        **more: Any,
+    ) -> pa.RecordBatch:
+        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
+        ids = ids_of(events) if identities is None else identities
+        return self.best(events, ids, k, **more).batch(ids)
 
     # Changing
 

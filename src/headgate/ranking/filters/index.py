@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.contents.portions import Portion, Ranks
+from headgate.contents.portions import Asks, Portion
 from headgate.contents.protocol import PAIRS, slice_of
 from headgate.contents.scores import read_scoring
 from headgate.core.ids import Ids, sorted_by_id
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["EXACT", "MODES", "RELAXED", "ROOM", "RankedIndex"]
 
 
-class RankedIndex(Ranks):
+class RankedIndex(Asks):
     """Subscriptions with scores and weights over any content room: match, and the best k.
 
     Mode "exact": of the subscriptions that match, those of the highest scores. Mode "relaxed": of those of

@@ -24,6 +24,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event
 from headgate.core.rooms import RECORDS
 from headgate.engine.answers import visible
+from headgate.engine.question import ALL
 from headgate.errors import EventError
 from headgate.runtime.rows import NOT_UTF8
 from headgate.tables.document_rows import document_of
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.engine.backend import Events
+    from headgate.engine.question import Question
     from headgate.runtime.targets import Sources
     from headgate.tables.frames.task import FrameTask
 
@@ -63,8 +65,6 @@ if TYPE_CHECKING:
 KEPT = "kept"
 TOGETHER = {LINES: 2048, COLUMNS: 10_000, DOCUMENTS: 10_000, PARSED_BEFORE: 2048}
 """Events asked about together, at most; Python values take more room than columns."""
-GIVING = 256
-"""The same where what their matches give must fit into memory, too."""
 FEED_IDS = "items of a feed have ids that are text: cast the id to string"
 
 
@@ -76,7 +76,7 @@ class Reading(NamedTuple):
     content_type: str | None = None
     sources: Sources | None = None
     mark: str = ""
-    results: int | None = None
+    question: Question = ALL
 
 
 class Given(NamedTuple):
@@ -154,7 +154,7 @@ def events_of(given: Given) -> Sequence[Event]:
 
 def read_frame(batches: Iterable[pa.RecordBatch], task: Reading | FrameTask) -> Iterator[Given]:
     """Read the events of batches, some at a time."""
-    size = TOGETHER[task.form] if task.results is None else GIVING
+    size = task.question.together(TOGETHER[task.form])
     with closing(kind_of(task.content)):
         for whole in batches:
             for begin in range(0, whole.num_rows, size):
