@@ -7,9 +7,9 @@
 
 A clause is a predicate in one of the plain forms below; ␀ stands where one was. Few texts differ in their
 joints, so these are parsed once; a clause is made from its pieces (`clauses`). What is not plain (comments,
-backticks, double quotes, backslashes, suffixes, exponents, NULL among literals, other functions, literals on
-the left) stays in the joints, where nothing but AND, OR, NOT, parentheses and blanks is taken. Then the
-parser reads the whole text.
+double quotes, backslashes, suffixes, exponents, NULL among literals, other functions, literals on the left)
+stays in the joints, where nothing but AND, OR, NOT, parentheses and blanks is taken. Then the parser reads
+the whole text.
 
 The parser reads the joints with a bare attribute in every slot. A predicate binds tighter than NOT, AND and
 OR, and stands between these, parentheses and the ends of the text; so the tree is that of any filter with
