@@ -256,14 +256,14 @@ def _post_trees(
     keys: list[Ints] = []
     owners: list[NDArray[np.int32]] = []
     tokens: list[NDArray[np.int32]] = []
-    room = np.zeros(MOST_ATOMS + 1, np.int64)
+    out = np.zeros(MOST_ATOMS + 1, np.int64)
     first = len(terms.term_filter)
     for number, f in enumerate(terms.trees.tolist()):
         own = programs.tokens[programs.token_start[f] : programs.token_start[f + 1]]
         tokens.append(own)
-        count = cover_tree(atoms, parts, gram_atom, own, room)
+        count = cover_tree(atoms, parts, gram_atom, own, out)
         if count > 0:
-            atoms_of_tree = np.unique(room[:count])
+            atoms_of_tree = np.unique(out[:count])
             keys.append(atoms_of_tree)
             owners.append(np.full(len(atoms_of_tree), first + number, np.int32))
     return (

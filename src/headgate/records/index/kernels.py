@@ -187,11 +187,11 @@ def _find_pairs(
     all fingerprints first, then where the fitting ones point to, then whether they are the pair.
     """
     slots = len(slot_print)
-    room = len(clusters)
+    most = len(clusters)
     begin = count
     for i in range(partners):
         # Fitting atoms are listed from `rest` on, and one place more: those that do not fit are written too.
-        rest = room - i - 1
+        rest = most - i - 1
         if count + i > rest:
             return -1
         mask = masks[i]
