@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from enum import IntEnum
 from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -370,10 +371,10 @@ def test_the_table_of_one_event_has_arrays_of_the_types_that_the_kernel_reads() 
     given: list[Any] = [*INDEX.built.arrays, *scratch.row.events, *scratch.desk, scratch.seen, scratch.out]
     source = inspect.getsource(kernels)
     body = source[source.index("def match_one") :]
-    read = re.findall(r"(?:(\w+)=)?(vector|matrix)\(table, (\d+), np\.(\w+)\)", body)
+    read = re.findall(r"(?:(\w+)=)?(vector|matrix)\(table, ([\w.]+), np\.(\w+)\)", body)
     names = [*RecordArrays._fields, *Events._fields, *Desk._fields]
     assert [name for name, *_ in read if name] == names
-    assert [int(place) for _, _, place, _ in read] == [*range(len(given) + 1)]
+    assert [attrgetter(place)(kernels) for _, _, place, _ in read] == [*range(len(given) + 1)]
     shapes = [({"vector": 1, "matrix": 2}[kind], np.dtype(dtype)) for _, kind, _, dtype in read]
     assert shapes == [(each.ndim, each.dtype) for each in (*given, scratch.removed)]
     assert scratch.table.reshape(-1, EACH)[:-1, 0].tolist() == [each.ctypes.data for each in given]
