@@ -263,7 +263,7 @@ class Exchange(GraphWorkload):
 
     def has_filter(self, rows: Ints) -> Bools:
         """Tell which nodes have a filter: networks and advertisers, unless everything is selected."""
-        return (self._kind(rows) != _PUBLISHER) & (self.selectivity != "1")
+        return (self._kind(rows) > _PUBLISHER) & (self.selectivity != "1")
 
     def specification(self, rows: Ints, seed: int) -> Specification:
         """Draw the filters of nodes, each of which must have one."""
