@@ -33,7 +33,6 @@ _OTHERS = re.compile(
 """The joiners, and letters in circles and squares, which are symbols by category."""
 LETTERS = 0x40000
 """Characters in a table of letters. Of those beyond it only the variation selectors count, as marks."""
-SELECTORS = range(0xE0100, 0xE01F0)
 _TURKISH = {"\u0130": "\u0130", "\u0131": "\u0131"}
 _SEVERAL = {"\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
 

@@ -285,7 +285,7 @@ class Beside:
             self.texts.pop()
 
 
-class Room:
+class RowScratch:
     """Where one event at a time is encoded: `codes` are those of `events`, to be written by Python."""
 
     def __init__(self, events: Events) -> None:
@@ -450,17 +450,17 @@ class RowEncoder:
         rows = rows.reshape(len(events), self._lines)
         return self.with_codes(rows) if batch.plain else self._packed(batch, rows)
 
-    def room(self) -> Room:
-        """Make room for one event at a time; each thread needs its own."""
-        return Room(self._one._replace(codes=np.zeros((1, self._lines), np.int32)))
+    def scratch(self) -> RowScratch:
+        """Make scratch space for one event at a time; each thread needs its own."""
+        return RowScratch(self._one._replace(codes=np.zeros((1, self._lines), np.int32)))
 
-    def encode_one(self, event: Event, room: Room) -> Events:
-        """Encode one event; in `room` if it has nothing but codes, which lasts until that is used again."""
+    def encode_one(self, event: Event, scratch: RowScratch) -> Events:
+        """Encode one event; in `scratch` if it has nothing but codes, until that is used again."""
         batch = Beside()
-        room.codes[:] = array("i", self._row(event, 0, batch))
+        scratch.codes[:] = array("i", self._row(event, 0, batch))
         if not batch.plain:
-            return self._packed(batch, room.events.codes)
-        return room.events
+            return self._packed(batch, scratch.events.codes)
+        return scratch.events
 
     def _row(self, event: Event, e: int, batch: Beside) -> Sequence[int]:
         """Return the codes of an event; the rest goes to the batch."""

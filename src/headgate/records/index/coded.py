@@ -174,9 +174,9 @@ def _disjoint(intervals: _Intervals) -> _Intervals:
     clause, part, line, low, high = intervals
     other = np.ones(len(clause), np.bool_)
     other[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in (clause, part, line)])
-    # What goes before is below: each line of each part has room of its own.
-    room = np.cumsum(other) * (np.int64(high.max()) + 2)
-    reached = np.maximum.accumulate(high + room)
-    begins = np.append(True, (low + room)[1:] > reached[:-1] + 1) | other
+    # What goes before is below: each line of each part has codes of its own.
+    shift = np.cumsum(other) * (np.int64(high.max()) + 2)
+    reached = np.maximum.accumulate(high + shift)
+    begins = np.append(True, (low + shift)[1:] > reached[:-1] + 1) | other
     ends = np.append(begins[1:], True)
-    return intervals.take(begins)._replace(high=(reached - room)[ends].astype(np.int32))
+    return intervals.take(begins)._replace(high=(reached - shift)[ends].astype(np.int32))
