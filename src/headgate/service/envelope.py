@@ -25,7 +25,7 @@ from urllib.parse import unquote
 import msgspec
 
 from headgate.client.log import MARK, NOWHERE, ROW, is_json
-from headgate.core.event import JSON, Event, media_type, read_object
+from headgate.core.event import ID, JSON, Event, media_type, read_object
 from headgate.core.values import fold
 from headgate.errors import EventError
 
@@ -272,16 +272,11 @@ def _read_line(line: bytes, number: int | None) -> Sent:
 
 def sent_row(row: dict[str, Any], text: bytes | None = None) -> Sent:
     """Make an event of a row; one without an id gets one."""
-    if row.get("id") is None and not any(fold(name) == "id" and row[name] is not None for name in row):
-        identity = str(uuid.uuid4())
-    else:
-        event = Event.from_row(row)
-        identity = str(event.id)
-        if event.content_type != JSON:
-            return _sent_document(event, row)
-    given_source = row.get("source")
-    named = isinstance(given_source, str | int) and not isinstance(given_source, bool) and given_source != ""
-    source = str(given_source) if named else None
+    known = row.get(ID) is not None or any(fold(name) == ID and row[name] is not None for name in row)
+    event = Event.from_row(row if known else {**row, ID: str(uuid.uuid4())})
+    if event.content_type != JSON:
+        return _sent_document(event)
+    identity, source = str(event.id), None if event.source in {None, ""} else str(event.source)
     data = row if text is None else msgspec.Raw(text)
     kept = write_envelope(identity, source or NOWHERE, "headgate.row", data, **{MARK: ROW})
     return Sent(Event.record(identity, row, source), kept)
@@ -293,12 +288,12 @@ def write_envelope(identity: str, source: str, kind: str, data: object, **more: 
     return _encode({**fields, "data": data})
 
 
-def _sent_document(event: Event, row: Mapping[str, Any]) -> Sent:
+def _sent_document(event: Event) -> Sent:
     source = str(event.source) if event.source is not None else NOWHERE
     about = {"datacontenttype": event.content_type}
     if event.time is not None:
         about["time"] = event.time.isoformat()
-    return Sent(event, write_envelope(str(event.id), source, "headgate.document", row["data"], **about))
+    return Sent(event, write_envelope(str(event.id), source, "headgate.document", event.data, **about))
 
 
 def stored_events(texts: Iterable[bytes]) -> Sequence[Event]:
