@@ -30,7 +30,6 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import (
     CONTENT_TYPE,
     DATA,
-    EVENT_TIME,
     ID,
     JSON,
     SECOND_MARK,
@@ -48,7 +47,7 @@ from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
 from headgate.stream.sources.logs import COLUMNS
 from headgate.tables.document_rows import event_of_row, unpack_document
-from headgate.tables.event_rows import MISFIT, read_event
+from headgate.tables.event_rows import MISFIT
 from headgate.tables.lines import portions
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
 from headgate.tables.packed import reading as unpacking
@@ -290,10 +289,6 @@ def _document(path: Path, reading: SourceReading) -> Iterator[_Found]:
 
 
 def _line(line: bytes, reading: SourceReading) -> Event | EventError:
-    if not kind_of(reading.content).documents:
-        event = read_event(line, reading.mark)
-        assert event is not None
-        return event if isinstance(event, EventError) else _timed(event, reading.time)
     try:
         return _row(read_object(line), reading)
     except EventError as error:
@@ -309,9 +304,9 @@ def _row(row: Mapping[str, Any], reading: SourceReading, *, records: bool = True
         event = _in_documents(row, reading, records=records) if kind.documents else Event.from_row(row)
         if isinstance(event, EventError) or (kind.documents and event.content_type != JSON):
             return event
-        # Checks the values.
-        event.attributes_as(reading.mark)
-        return _timed(event, reading.time)
+        event = _timed(event, reading.time)
+        event.check(reading.mark)
+        return event
     except EventError as error:
         return error
 
@@ -345,7 +340,5 @@ def _timed(event: Event, name: str) -> Event:
             return event
     if not isinstance(moment, dt.datetime):
         return event
-    # Not `replace`: what was read of the attributes is kept with the event.
-    object.__setattr__(event, "time", moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC))
-    event.attributes[EVENT_TIME] = event.time
-    return event
+    time = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return Event(event.id, event.data, time, event.source)
