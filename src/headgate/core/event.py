@@ -54,6 +54,8 @@ TIME = "time"
 
 SECOND_MARK = "a byte order mark stands at the very start only, and once"
 """Why a second one is refused. Some readers of CSV, JSON and XML pass over it, and others do not."""
+SAME_NAMES = "two fields have names that differ in case only, which are the same"
+"""Why a row with a document is refused that has two spellings of a field."""
 
 EVENT_TIME = ("EVENT_TIME",)
 """The path of an event's time among its attributes; those of records are folded, and have no capitals."""
@@ -223,7 +225,9 @@ class Event:
         if isinstance(kind, str) and (kind := media_type(kind)) is not None:
             data = _field(row, DATA)
             if isinstance(data, str | bytes):
-                return cls(identity, data, _time(identity, _field(row, TIME)), source, kind)
+                if len({fold(str(name)) for name in row}) < len(row):
+                    raise EventError(SAME_NAMES)
+                return cls(identity, data, read_time(identity, _field(row, TIME)), source, kind)
         return cls(identity, row, source=source)
 
     @classmethod
@@ -287,7 +291,7 @@ def _field(row: Mapping[Any, object], name: str) -> object:
     return field
 
 
-def _time(identity: Id, moment: object) -> dt.datetime | None:
+def read_time(identity: Id, moment: object) -> dt.datetime | None:
     """Read the time of an event; one without a zone is in UTC."""
     if moment is None:
         return None

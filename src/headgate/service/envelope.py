@@ -25,7 +25,7 @@ from urllib.parse import unquote
 import msgspec
 
 from headgate.client.log import MARK, NOWHERE, ROW, is_json
-from headgate.core.event import ID, JSON, Event, media_type, read_object
+from headgate.core.event import ID, JSON, Event, media_type, read_object, read_time
 from headgate.core.values import fold
 from headgate.errors import EventError
 
@@ -131,7 +131,9 @@ def event_of(fields: dict[str, Any]) -> Event:
     kind = fields.get("datacontenttype", JSON)
     if kind == JSON or is_json(kind):
         return _record(fields)
-    return Event(fields["id"], _document(fields), _time(fields), fields["source"], kind)
+    return Event(
+        fields["id"], _document(fields), read_time(fields["id"], fields.get("time")), fields["source"], kind
+    )
 
 
 def _check(fields: dict[str, Any]) -> None:
@@ -164,7 +166,7 @@ def _record(fields: dict[str, Any]) -> Event:
         del record["data_base64"]
         record["data"] = data
     if "time" in fields:
-        return Event(fields["id"], record, _time(fields), fields["source"])
+        return Event(fields["id"], record, read_time(fields["id"], fields.get("time")), fields["source"])
     return Event.record(fields["id"], record, fields["source"])
 
 
@@ -212,12 +214,6 @@ def _check_extensions(fields: dict[str, Any]) -> None:
                 "bits; other "
                 "values belong into `data`"
             )
-
-
-def _time(fields: dict[str, Any]) -> Any:
-    from headgate.core.event import _time as read
-
-    return read(fields["id"], fields.get("time"))
 
 
 def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> Sent:
