@@ -26,7 +26,7 @@ from headgate.tables.results import Tables
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
 from tests.contract.telling import MIXED, taxonomy
-from tests.contract.world import line
+from tests.contract.world import line, loud
 from tests.records.random_filters import SCHEMA
 from tests.spark.files import get_table, put
 from tests.spark.jobs import compile_graph, compile_subscriptions
@@ -110,11 +110,11 @@ class Snapshots:
 def explained(snapshot: Path, world: World, event: Row, subscription: Id) -> Told:
     """Have the command explain a subscription of a snapshot."""
     words = ["explain", "--snapshot", str(snapshot), "--subscription", str(subscription)]
-    if "datacontenttype" not in event:
-        words += ["--event", line(event)]
+    if "datacontenttype" not in event or not world.graph:
+        words += ["--event", line(loud(event))]
     else:
         words += ["--event", event["data"], "--format", SHORT[event["datacontenttype"]]]
-        words += ["--source", str(event["source"])] if world.graph else []
+        words += ["--source", str(event["source"])]
     ran = CliRunner().invoke(cli, words)
     assert ran.exit_code == 0, (words, ran.output, ran.exception)
     lines = ran.output.splitlines()

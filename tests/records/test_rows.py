@@ -21,12 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, Subscription
+from headgate.core import values
 from headgate.core.event import read_object
 from headgate.core.interning import TextPool
 from headgate.core.jit.memory import EACH
 from headgate.core.values import EXACT, flatten_into, fold
 from headgate.errors import EventError
-from headgate.records.events import encode, rows, unnamed
+from headgate.records.events import encode, rows
 from headgate.records.events.columns import EventColumns
 from headgate.records.index import kernels
 from headgate.records.index.arrays import Desk, Events, RecordArrays
@@ -256,7 +257,7 @@ def test_deep_objects() -> None:
 def test_objects_that_no_filter_names_are_checked(seed: int, mark: str) -> None:
     rng = random.Random(seed)
     part = mark.__add__ if mark else fold
-    checked = unnamed.CheckedObjects(part)
+    checked = values.CheckedObjects(part)
 
     def made(depth: int) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -300,7 +301,7 @@ def test_mappings_and_foreign_types() -> None:
 def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "KEPT", 4)
     monkeypatch.setattr(rows, "SPELLINGS", 4)
-    monkeypatch.setattr(unnamed, "SPELLINGS", 4)
+    monkeypatch.setattr(values, "SPELLINGS", 4)
     monkeypatch.setattr(encode, "LOOKED_UP", 0)
     rng = random.Random(5)
     built = index_of([f"i = {n} OR s = 's{n}'" for n in range(20)]).built

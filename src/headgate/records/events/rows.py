@@ -33,6 +33,7 @@ from headgate.core.values import (
     JOINED,
     MAX_DEPTH,
     PRESENT,
+    CheckedObjects,
     Kind,
     check,
     fold,
@@ -53,7 +54,6 @@ from headgate.records.computed import (
     value_of,
 )
 from headgate.records.events.encode import LineCodes
-from headgate.records.events.unnamed import Checked, CheckedObjects
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, LineWords, event_grams
 
@@ -188,6 +188,19 @@ class Attribute:
             one = codes[0] if codes else 0
             entry = self._found[codes] = (self.place, codes if len(codes) > 1 else one)
         return entry
+
+
+class Checked(dict[Any, "tuple[Any, int | tuple[int, ...]]"]):
+    """The values of an attribute that no filter names: they go nowhere, and are checked all the same."""
+
+    def __init__(self, nowhere: int) -> None:
+        super().__init__(dict.fromkeys((None, True, False), (nowhere, 0)))
+        self._found = (nowhere, 0)
+
+    def __missing__(self, value: Any) -> tuple[Any, int | tuple[int, ...]]:
+        if type(value) is not str or not value.isascii():
+            check(value, ())
+        return self._found
 
 
 class Level:
