@@ -144,11 +144,6 @@ class RdfIndex(DocumentIndex[Base]):
                 graphs.append(graph)
         return graphs
 
-    def verified(self, event: Event) -> list[Id]:
-        """List the subscriptions of the base that the evaluator is asked of for an event."""
-        base = self._state.base
-        return base.listed(base.matcher.asked(graph_of(event)))
-
     def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Bindings:
         """List the bindings under which a subscription matches an event, at most `limit`."""
         if limit < 0:
