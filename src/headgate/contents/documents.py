@@ -66,6 +66,11 @@ class BaseMatcher(ABC):
     def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes."""
 
+    def asked(self, document: Any) -> NDArray[np.int32]:
+        """List the filters that something slower decides for a document, rising: none."""
+        del document
+        return np.zeros(0, np.int32)
+
     def match(self, document: Any, left_out: dict[int, str] | None = None) -> NDArray[Any]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
         return self.match_encoded(document, self.encode(document), {} if left_out is None else left_out)
@@ -112,7 +117,7 @@ class DecidingMatcher(BaseMatcher):
     def asked(self, document: Any) -> NDArray[np.int32]:
         """List the filters that are not decided by patterns alone for a document, rising."""
         if self._plain:
-            return np.zeros(0, np.int32)
+            return super().asked(document)
         return self._decided(document, self.encode(document), {})[1]
 
     def _decided(
@@ -170,7 +175,7 @@ class FilterWriter(Protocol):
 class DocumentBase(FrozenBase):
     """A base of filters of documents, and how others are compiled like them; `pattern` returns one."""
 
-    matcher: DecidingMatcher
+    matcher: BaseMatcher
     pattern: Callable[[int], Any]
 
     room: ClassVar[str]
@@ -197,7 +202,7 @@ class DocumentBase(FrozenBase):
         """Return what compiles filters to columns."""
 
     @abstractmethod
-    def matcher_of(self, columns: Any, pattern: Callable[[int], Any]) -> DecidingMatcher:
+    def matcher_of(self, columns: Any, pattern: Callable[[int], Any]) -> BaseMatcher:
         """Return what asks filters in columns; `pattern` returns one by its number."""
 
     @abstractmethod

@@ -79,14 +79,14 @@ def zero_bytes(word: np.uint64) -> np.uint64:
 
 
 @bare_inner
-def packed(high: np.int64, low: int) -> np.int64:
+def packed(high: int | np.int64, low: int | np.int64) -> np.int64:
     """Put two numbers of 32 bits into one word: an epoch, say, and what it holds for.
 
     >>> word = packed(np.int64(7), 9)
     >>> upper(word), lower(word)
     (7, 9)
     """
-    return (np.int64(high) << HALF) | low
+    return (np.int64(high) << HALF) | np.int64(low)
 
 
 @bare_inner

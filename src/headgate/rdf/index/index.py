@@ -128,7 +128,8 @@ class RdfIndex(DocumentIndex[Base]):
 
     def encode(self, graph: Graph) -> Encoded | Prepared:
         """Encode a graph for the base."""
-        return self._state.base.matcher.encode(graph)
+        encoded: Encoded | Prepared = self._state.base.matcher.encode(graph)
+        return encoded
 
     def match_encoded(self, graph: Graph, encoded: Encoded | Prepared) -> NDArray[np.int32]:
         """List the numbers of the matches in the base, given what `encode` gave: places among the ids."""

@@ -110,8 +110,10 @@ def split(arrays: RdfArrays) -> Split | None:
     if len(at) < max(LEAST, len(joined)):
         return None
     codes, word_number = np.unique(word, return_inverse=True)
-    rows = [np.repeat(each, np.diff(ends)) for each in (word_number, way)]
-    lists, large = WordLists.build(words_of(arrays.dictionary, codes), RUST, *rows, entries.number[at])
+    of_word, of_way = (np.repeat(each, np.diff(ends)) for each in (word_number, way))
+    lists, large = WordLists.build(
+        words_of(arrays.dictionary, codes), RUST, of_word, of_way, entries.number[at]
+    )
     ways = _ways(arrays.dictionary, chosen)
     return Split(lists, ways, len(entries.number), large, joined.astype(np.int32), not others.any())
 

@@ -369,7 +369,7 @@ def add_words(
             if last[slot] == t + 1:
                 continue
             last[slot] = t + 1
-            term = lower(words[slot])
+            term = int(lower(words[slot]))
             if plain >= 0 and not add_triple(event, draft, t, plain, term, 1):
                 return False
             if any_text >= 0 and not add_triple(event, draft, t, any_text, term, 1):

@@ -57,16 +57,16 @@ class ScanResult(NamedTuple):
     nodes: int
     scoped: int
     declared: int
+    text: NDArray[np.uint8]
+    name_starts: NDArray[np.int32]
+    name_stops: NDArray[np.int32]
+    name_kinds: NDArray[np.uint8]
     labels: NDArray[np.int32]
     parents: NDArray[np.int32]
     ends: NDArray[np.int32]
     levels: NDArray[np.int32]
     begins: NDArray[np.int32]
     stops: NDArray[np.int32]
-    text: NDArray[np.uint8]
-    name_starts: NDArray[np.int32]
-    name_stops: NDArray[np.int32]
-    name_kinds: NDArray[np.uint8]
 
 
 def scan(
@@ -115,11 +115,11 @@ def scan(
         count,
         scoped,
         declared,
-        *columns,
         texts[:length].copy(),
         name_starts[:named],
         name_stops[:named],
         name_kinds[:named],
+        *columns,
     )
 
 

@@ -73,8 +73,10 @@ def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
     if len(inside) < max(LEAST, joined.sum()):
         return None
     words, word_number = np.unique(trie.label[end], return_inverse=True)
-    rows = [np.repeat(each, np.diff(ends)) for each in (word_number, way[trie.parent[end]])]
-    lists, large = WordLists.build(_without_marks(labels.take(words)), PYTHON, *rows, forests.number[inside])
+    of_word, of_way = (np.repeat(each, np.diff(ends)) for each in (word_number, way[trie.parent[end]]))
+    lists, large = WordLists.build(
+        _without_marks(labels.take(words)), PYTHON, of_word, of_way, forests.number[inside]
+    )
     return Split(lists, read_only(way), len(forests.number), large, joined, bool(fits.all()))
 
 

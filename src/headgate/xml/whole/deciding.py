@@ -157,7 +157,8 @@ class Decider(DecidingMatcher):
             self._loose[differ] = Matcher(build(columns), columns.labels), self._owner[patterns]
         matcher, owner = self._loose[differ]
         lost: dict[int, str] = {}
-        return owner[np.concatenate([matcher.match(document, lost), np.array(list(lost), np.int32)])]
+        patterns = np.concatenate([matcher.match(document, lost), np.array(list(lost), np.int32)])
+        return owner[patterns].astype(np.int32)
 
     def _ask(
         self, document: Document, numbers: NDArray[np.int32], left_out: dict[int, str]
