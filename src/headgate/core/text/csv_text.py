@@ -71,10 +71,10 @@ def _rows(data: bytes) -> Iterator[CsvRow]:
     given: list[tuple[bytes, str | None]] = []
 
     def texts() -> Iterator[str]:
-        for found in _ROW.finditer(data):
-            if found[1]:
-                text, reason = _judged(found[1])
-                given.append((found[1], reason))
+        for row in _ROW.finditer(data):
+            if row[1]:
+                text, reason = _judged(row[1])
+                given.append((row[1], reason))
                 yield text
 
     # A text that is regular, or nothing, is one row.
