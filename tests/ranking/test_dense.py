@@ -16,7 +16,7 @@ from tests.seeds import seeds
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
 
     Columns = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.ranking.boxes.best import Answers, no_answers
+from headgate.ranking.answers import Answers, no_answers
 from headgate.ranking.boxes.dense_build import BLOCK, LONGEST, make_dense
 from headgate.ranking.boxes.dense_kernels import (
     MAX,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.bits import lowest, place_of
+from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best
 from headgate.ranking.boxes.sparse_build import BLOCK, Boxes, Lists, cell_of
 from headgate.ranking.filters.sums_kernels import (
     LARGEST,
@@ -24,7 +24,7 @@ from headgate.ranking.filters.sums_kernels import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.filters.sums import Tiers
 
     Bytes = NDArray[np.uint8]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Weighted
 
     Bytes = NDArray[np.uint8]

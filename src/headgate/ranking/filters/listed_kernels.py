@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.bits import lowest, place_of
+from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best
 from headgate.ranking.boxes.sparse_kernels import ListBuffers, SparseQuery, add_tier, ask_lists
 from headgate.ranking.filters.sums_kernels import (
     MANY,
@@ -32,7 +32,7 @@ from headgate.ranking.filters.sums_kernels import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.boxes.sparse_build import Lists
     from headgate.ranking.filters.sums import Postings, Tiers
 

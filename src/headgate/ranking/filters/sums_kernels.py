@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.bits import lowest, place_of
+from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

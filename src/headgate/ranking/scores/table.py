@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.scores import Form, Scoring, Step
-from headgate.ranking.rows import RankedRows
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.scores.arithmetic import Range, most, scores
 
 if TYPE_CHECKING:
