@@ -113,7 +113,7 @@ class Search(NamedTuple):
     hops: bool
 
 
-def room(words: int, subscriptions: int, axes: int) -> SearchBuffers:
+def make_scratch(words: int, subscriptions: int, axes: int) -> SearchBuffers:
     """Make room for searches over so many words of positions."""
     int32, float64, size = np.dtype(np.int32), np.dtype(np.float64), 64 * words
     return SearchBuffers(
