@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.ranks import Best, check_k, read_factors
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
+from headgate.ranking.answers import RankedMatches, RankedRows
 from headgate.ranking.filters.base import (
     CODES,
     CONTENT,
@@ -41,7 +42,7 @@ from headgate.ranking.filters.explain import (
     explain_relaxed,
 )
 from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held
-from headgate.ranking.rows import Moments, RankedRows, RowIds
+from headgate.ranking.rows import Moments, RowIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -302,18 +303,6 @@ class ClauseIndex:
         fresh = self._state.folded(partial(code_rows, self._room), self._room.dialect)
         with self._moments.changing():
             self._state = fresh
-
-
-class RankedMatches(NamedTuple):
-    """Rows and values of events, given by place: by event, and for each the best first."""
-
-    events: Ints
-    rows: Ints
-    values: NDArray[np.float64]
-
-    def take(self, places: NDArray[Any]) -> RankedMatches:
-        """Pick some, by place or by flag."""
-        return RankedMatches(self.events[places], self.rows[places], self.values[places])
 
 
 def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> RankedMatches:

@@ -18,6 +18,7 @@ from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
 from headgate.errors import HeadgateError, SubscriptionError, made_of, raise_first
+from headgate.ranking.answers import RankedMatches
 from headgate.ranking.filters import base, batches
 from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.batches import Asked
@@ -234,9 +235,9 @@ class RankedIndex(Asks):
         state = self._state
         with state.naming():
             matched = batches.matched(asked, state.content)
-        pairs = batches.ranked(matched, state.keys)
-        order = np.lexsort((state.rows.order()[pairs.rows], pairs.events))
-        return Portion.of(pairs.events[order], state.rows.to_arrow(pairs.rows[order]))
+        places, rows = batches.ranked(matched, state.keys)
+        order = np.lexsort((state.rows.order()[rows], places))
+        return Portion.of(places[order], state.rows.to_arrow(rows[order]))
 
     def top(
         self,
@@ -287,20 +288,17 @@ class RankedIndex(Asks):
             state = self._state
             with state.naming():
                 if state.by_event:
-                    every = batches.ranked(batches.matched(asked, state.content), state.keys)
-                    ranked, values = batches.best(every, self._values(asked, every), state.rows.order(), k)
+                    places, rows = batches.ranked(batches.matched(asked, state.content), state.keys)
+                    terms = state.reader.many(asked.events)[:, places]
+                    values = state.by_event.values(rows, state.scores, terms)
+                    every = RankedMatches(places, rows, values)
+                    ranked = batches.best(every, state.rows.order(), k)
                 else:
-                    ranked = batches.first(asked, state.content, state.keys, k)
-                    values = state.scores[ranked.rows]
-            return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), values)
+                    places, rows = batches.first(asked, state.content, state.keys, k)
+                    ranked = RankedMatches(places, rows, state.scores[rows])
+            return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), ranked.values)
 
         return self._moments.reading(ask)
-
-    def _values(self, asked: Asked, matches: batches.MatchedRows) -> NDArray[np.float64]:
-        """Compute the scores of matches that depend on the event."""
-        state = self._state
-        terms = state.reader.many(asked.events)[:, matches.events]
-        return state.by_event.values(matches.rows, state.scores, terms)
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not, clause by clause."""

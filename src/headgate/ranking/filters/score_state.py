@@ -15,8 +15,9 @@ import numpy as np
 from headgate.contents.scores import ScoresEvents, read_scoring
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.filters.keys import RankKeys
-from headgate.ranking.rows import RankedRows, admit
+from headgate.ranking.rows import admit
 from headgate.ranking.scores.table import EventScores
 
 if TYPE_CHECKING:

@@ -20,9 +20,10 @@ import numpy as np
 
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
 from headgate.ranking.filters.sums import Sums
-from headgate.ranking.rows import RankedRows, admit, best
+from headgate.ranking.rows import admit, best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Clause, Content
     from headgate.core.event import Event, Id
     from headgate.core.interning import TextPool
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Named, Weighted
     from headgate.ranking.filters.coded import Coded
     from headgate.ranking.rows import Admitted, RowIds
