@@ -229,7 +229,9 @@ def test_what_only_scores_and_clauses_look_at_is_read(
     row = {"id": 1, "x": 1, "y": 1, "b": False, "z": "b", "price": 3.0, "user": {"factor": 2}, "other": 1}
     events = put_table(tmp_path / "events.parquet", [row], pa.Table.from_pylist([row]).schema)
     output, rejected = str(tmp_path / "best.jsonl"), str(tmp_path / "rejected.jsonl")
-    match_events(session, str(tmp_path / "snapshot"), events, output, rejected=rejected, top=top)
+    match_events(
+        session, str(tmp_path / "snapshot"), events, output, rejected=rejected, question=Question(top)
+    )
     assert [(each["subscription_id"], each["score"]) for each in get_lines(tmp_path / "best.jsonl")] == [
         (each.subscription, each.value) for each in engine.top(row, top.k, top.mode)
     ]

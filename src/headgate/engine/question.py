@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.contents.protocol import RANK, SCORE, SUBSCRIPTION_ID
 from headgate.core.arguments import told
 from headgate.core.ranks import EXACT, RELAXED, check_asked, read_factors
 from headgate.core.settings import Request, setting
@@ -176,6 +175,8 @@ class Question(MatchSettings):
     def columns(self, *, numbered: bool) -> dict[str, pa.DataType]:
         """Return the columns of a match beside its event; `numbered` says what ids of subscriptions are."""
         import pyarrow as pa
+
+        from headgate.contents.protocol import RANK, SCORE, SUBSCRIPTION_ID
 
         columns: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if numbered else pa.string()}
         if self.top is not None:

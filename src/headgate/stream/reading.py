@@ -311,7 +311,9 @@ def _row(row: dict[str, Any], reading: SourceReading, *, records: bool = True) -
             if event.content_type != JSON:
                 time = next((value for name, value in row.items() if fold(name) == TIME), None)
                 return replace(event, time=read_time(event.id, time))
-        event = _timed(event, reading.time)
+        if event.content_type == JSON:
+            event = _timed(event, reading.time)
+        # Refuses a document: these filters look at records.
         event.check(reading.mark)
         return event
     except EventError as error:
