@@ -20,7 +20,7 @@ from benchmarks.measure import once
 from benchmarks.results import Result
 from headgate import Engine
 from headgate.core.event import Event
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.graph.walk.hits import BY_FILTERS, BY_GRAPH, StrategyChooser
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
@@ -146,7 +146,7 @@ def match(session: SparkSession, place: Place) -> MatchResult:
         place.events,
         place.matches,
         rejected=place.rejected,
-        top=Top(K),
+        question=Question(Top(K)),
     )
 
 

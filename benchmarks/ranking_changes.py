@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.ranking_data import K, make, plainly, same, say
 from benchmarks.results import Result
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.index import BoxIndex
-from headgate.ranking.boxes.threshold_kernels import BestRows
 from headgate.ranking.model import Box, Interval
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def measure_changes(count: int, changes: int, queries: int) -> list[Result]:
     wanted = plainly(held.boxes._replace(weight=weight), data.points[0], K, "relaxed")
     found = index.top(events[0], K, "relaxed")
     values, rows_found = [best.value for best in found], [int(best.subscription) for best in found]
-    same(BestRows(np.array(values), np.array(rows_found)), wanted, "boxes after changes")
+    same(RankedRows(np.array(rows_found), np.array(values)), wanted, "boxes after changes")
     title = f"boxes, d = {_DIMENSIONS}, {count:,} of them, through a tail"
     rows = [Result(f"{title}: {name}", value, "µs", section=_SECTION) for name, value in figures.items()]
     rows += [

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.ids import Ids
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.boxes import Boxes, BoxQuery
 from headgate.ranking.boxes.ends import OVERLAP
 from headgate.ranking.boxes.live import Base
 from headgate.ranking.boxes.methods import Question, chosen
-from headgate.ranking.boxes.threshold_kernels import BestRows
 from headgate.ranking.intervals.scored import rank
 from headgate.ranking.model import Box, Interval
 from headgate.workloads.ranking import TABLE_1, Ranking
@@ -100,7 +100,7 @@ def prepared(base: Base, mode: str, method: str) -> Ranker:
     return base.prepare(mode, chosen(base.boxes, len(base.dimensions), question, method))
 
 
-def plainly(boxes: Boxes, point: Floats, k: int, mode: str) -> BestRows:
+def plainly(boxes: Boxes, point: Floats, k: int, mode: str) -> RankedRows:
     """Look at every interval, and sort all that match."""
     value = point[boxes.dim]
     holds = (boxes.low <= value) & (boxes.high >= value)
@@ -113,16 +113,18 @@ def plainly(boxes: Boxes, point: Floats, k: int, mode: str) -> BestRows:
         worth[np.bincount(row, holds, boxes.size) == 0] = -np.inf
     (found,) = np.nonzero(worth > -np.inf)
     order = found[np.lexsort((found, -worth[found]))][:k]
-    return BestRows(worth[order], order)
+    return RankedRows(order, worth[order])
 
 
-def same(found: BestRows, wanted: BestRows, what: str) -> None:
+def same(found: RankedRows, wanted: RankedRows, what: str) -> None:
     """Assert that two answers have the same values; rows may differ where sums are equal but for rounding."""
-    assert len(found.value) == len(wanted.value), f"{what}: {len(found.value)}, not {len(wanted.value)} found"
-    assert np.allclose(found.value, wanted.value, rtol=_NEAR, atol=0), f"{what}: other values"
-    apart = np.diff(wanted.value) < -_NEAR
+    assert len(found.values) == len(wanted.values), (
+        f"{what}: {len(found.values)}, not {len(wanted.values)} found"
+    )
+    assert np.allclose(found.values, wanted.values, rtol=_NEAR, atol=0), f"{what}: other values"
+    apart = np.diff(wanted.values) < -_NEAR
     if apart.all():
-        assert np.array_equal(found.row[:-1], wanted.row[:-1]), f"{what}: other rows"
+        assert np.array_equal(found.rows[:-1], wanted.rows[:-1]), f"{what}: other rows"
 
 
 def models(boxes: Boxes, names: tuple[str, ...]) -> list[Box]:

@@ -19,9 +19,10 @@ from benchmarks.graph_series import interleaved
 from benchmarks.measure import memory_of
 from benchmarks.ranking_data import EVERYONE, K, ask, make, models, plainly, prepared, same, say
 from benchmarks.results import Result
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
 from headgate.ranking.boxes.methods import SCAN, DenseRows, methods
-from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, BestRows
+from headgate.ranking.boxes.threshold_kernels import EXACT, SUM
 from tests.ranking.reference import exact, relaxed
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from benchmarks.ranking_data import Data
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.boxes.boxes import BoxQuery
     from headgate.ranking.boxes.methods import Ranker
     from headgate.ranking.boxes.threshold_kernels import Flags
@@ -203,13 +204,13 @@ class Many:
         self._score = boxes.score
         self._exact = DenseExact(low[:, self._order], high[:, self._order]) if mode == "exact" else None
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:  # noqa: ARG002 - as all methods are asked
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:  # noqa: ARG002 - as all methods are asked
         """Find the best k for one event."""
         found = self.top_many(asked.x[None, :], k)
         row = found.numbers[0, : found.counts[0]].astype(np.int64)
         if self._relaxed is not None:
-            return BestRows(found.values[0, : found.counts[0]], row)
-        return BestRows(self._score[self._order[row]], self._order[row])
+            return RankedRows(row, found.values[0, : found.counts[0]])
+        return RankedRows(self._order[row], self._score[self._order[row]])
 
     def top_many(self, points: Floats, k: int) -> Answers:
         """Find the best k for each of many points."""
@@ -250,7 +251,7 @@ def _affordable(data: Data, rankers: dict[str, Ranker], mode: str, plan: Plan) -
     return min(max(wanted, least), len(data.points))
 
 
-def _check(data: Data, ranker: Ranker, mode: str, wanted: list[BestRows], what: str) -> None:
+def _check(data: Data, ranker: Ranker, mode: str, wanted: list[RankedRows], what: str) -> None:
     how = EXACT if mode == "exact" else SUM
     for point, rows in zip(data.points, wanted, strict=False):
         same(ranker.top(ask(point), K, how, EVERYONE), rows, what)
@@ -267,5 +268,5 @@ def _refer(data: Data, rankers: dict[str, Ranker], mode: str) -> None:
         )
         for name, each in rankers.items():
             found = each.top(ask(point), K, how, EVERYONE)
-            pairs = list(zip(found.row.tolist(), found.value.tolist(), strict=True))
+            pairs = list(zip(found.rows.tolist(), found.values.tolist(), strict=True))
             assert pairs == [(best.subscription, best.value) for best in wanted], f"{mode} {name}"

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.ranking.answers import RankedRows
     from headgate.ranking.boxes.methods import Ranker
-    from headgate.ranking.boxes.threshold_kernels import BestRows
 
-    Find = Callable[[NDArray[np.float64]], BestRows]
+    Find = Callable[[NDArray[np.float64]], RankedRows]
 
 EVERYTHING, ADDING = "every box looked at", "weights of all that hold added up"
 COLUMNS = {"scan", "dense"}
@@ -104,11 +104,11 @@ def _baselines(data: Data) -> dict[str, Find]:
     boxes, heap = data.boxes, heap_of(K)
     lists, total = postings(boxes, data.dimensions), np.zeros(boxes.size)
 
-    def everything(point: NDArray[np.float64]) -> BestRows:
+    def everything(point: NDArray[np.float64]) -> RankedRows:
         look_at_all(boxes, ask(point), heap)
         return emptied(heap)
 
-    def adding(point: NDArray[np.float64]) -> BestRows:
+    def adding(point: NDArray[np.float64]) -> RankedRows:
         add_all(lists, ask(point), total, heap)
         return emptied(heap)
 

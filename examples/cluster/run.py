@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from examples.cluster import loading, shipping, tables
 from examples.cluster.standalone import Cluster
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.jobs.compile import compile_subscriptions
 from headgate.jobs.graph import compile_graph
 from headgate.jobs.match import match_events
@@ -141,9 +141,9 @@ def pipeline(
         if killer is not None:
             killer.watch(session)
         match_events(SparkRunner(session, quiet=True), plain, place.events, matches, rejected=refused)
-        match_events(
-            SparkRunner(session, quiet=True), graph, place.events, best, rejected=refused, top=Top(K)
-        )
+        asked = Question(Top(K))
+        runner = SparkRunner(session, quiet=True)
+        match_events(runner, graph, place.events, best, rejected=refused, question=asked)
         if killer is not None:
             killer.end()
         seconds = time.perf_counter() - begun

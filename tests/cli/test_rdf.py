@@ -112,6 +112,8 @@ def test_from_tables_to_matches(headgate: Command) -> None:
         ("explain --filter TRUE --event {} --bindings 1", 2, "--bindings is for filters of RDF, and these"),
         ("explain --snapshot rdf --subscription a --event one.ttl", 1, "one.ttl does not exist"),
         ("explain --snapshot rdf --subscription a --event {}", 1, "the event is a record, and these filters"),
+        ("explain --filter TRUE --event data.json", 1, "is text/turtle and these filters look at records"),
+        ("explain --filter ASK{} --dialect sparql --event twice.json", 1, "names that differ in case only"),
         ("explain --snapshot rdf --subscription a --event x", 2, "--event: say --format, or name a file"),
         ("explain --snapshot rdf --subscription a --event d/news.rss", 1, "the feed has 2 items"),
         ("explain --snapshot rdf --subscription a --event d/one.ttl --item 1", 2, "--item is for feeds"),
@@ -132,6 +134,8 @@ def test_what_is_refused_before_spark_starts(
     RecordIndex.build([Subscription("s", "TRUE")]).save(Path("records"))
     put_lines(Path("e.jsonl"), [{"id": 1}])
     put(Path("s.json"), "{}")
+    put(Path("data.json"), '{"Data": "", "datacontenttype": "turtle"}')
+    put(Path("twice.json"), '{"Data": "", "DATA": "", "datacontenttype": "turtle"}')
     ran = headgate(*command.split())
     assert ran.code == code
     assert reason in ran.complaint

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from headgate.cli import cli
 from headgate.core.rooms import RECORDS
+from headgate.engine.question import Question as Asked
 from headgate.jobs.match import match_events
 from headgate.local import stream as local_stream
 from headgate.local.runner import LocalRunner
@@ -25,7 +26,7 @@ from headgate.tables.results import Tables
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Match, Refusal, Shape, Surface, Told, event_lines, table_lines
 from tests.contract.telling import MIXED, taxonomy
-from tests.contract.world import line
+from tests.contract.world import line, loud
 from tests.records.random_filters import SCHEMA
 from tests.spark.files import get_table, put
 from tests.spark.jobs import compile_graph, compile_subscriptions
@@ -109,11 +110,11 @@ class Snapshots:
 def explained(snapshot: Path, world: World, event: Row, subscription: Id) -> Told:
     """Have the command explain a subscription of a snapshot."""
     words = ["explain", "--snapshot", str(snapshot), "--subscription", str(subscription)]
-    if "datacontenttype" not in event:
-        words += ["--event", line(event)]
+    if "datacontenttype" not in event or not world.graph:
+        words += ["--event", line(loud(event))]
     else:
         words += ["--event", event["data"], "--format", SHORT[event["datacontenttype"]]]
-        words += ["--source", str(event["source"])] if world.graph else []
+        words += ["--source", str(event["source"])]
     ran = CliRunner().invoke(cli, words)
     assert ran.exit_code == 0, (words, ran.output, ran.exception)
     lines = ran.output.splitlines()
@@ -175,10 +176,10 @@ class Batch(Surface):
         return found
 
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
-        rejected, top = str(self._rejected), question.top
+        rejected, asked = str(self._rejected), Asked(question.top)
         spark = self._snapshots.spark
         return match_events(
-            SparkRunner(spark, quiet=True), snapshot, events, output, rejected=rejected, top=top
+            SparkRunner(spark, quiet=True), snapshot, events, output, rejected=rejected, question=asked
         )
 
     def refused(self) -> Counter[Refusal]:
@@ -196,8 +197,9 @@ class Local(Batch):
     name, spark, here = "local", False, True
 
     def _run(self, snapshot: str, events: str, output: str, question: Question) -> MatchResult:
-        rejected, top = str(self._rejected), question.top
-        return match_events(LocalRunner(quiet=True), snapshot, events, output, rejected=rejected, top=top)
+        rejected, asked = str(self._rejected), Asked(question.top)
+        runner = LocalRunner(quiet=True)
+        return match_events(runner, snapshot, events, output, rejected=rejected, question=asked)
 
 
 def schema_of(world: World) -> pa.Schema:

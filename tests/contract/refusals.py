@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.core.event import SAME_NAMES
 from headgate.core.rooms import RDF, RECORDS, XML
 from tests.contract.telling import DIALECTS, MIXED, Thing
 
@@ -187,7 +188,7 @@ def bad_events(world: World, node: Id) -> list[Bad]:
         twice = "attribute age is given twice: names that differ in case only are the same"
         found.append(_bad({**good, "id": _fresh(world, 11), "AGE": 3}, twice, columns=False))
     else:
-        found += _bad_documents(_content(world), world, good)[: 1 if world.content == MIXED else None]
+        found += _bad_documents(_content(world), world, good)[: 2 if world.content == MIXED else None]
     if world.graph:
         lost, silent, nowhere = _fresh(world, 16), _fresh(world, 17), _fresh(world, 0)
         found += [
@@ -209,7 +210,7 @@ def bad_events(world: World, node: Id) -> list[Bad]:
 def _bad_documents(content: str, world: World, good: Row) -> list[Bad]:
     """List documents that are none, of another content, and rows without their parts."""
     name = content.upper()
-    one, two, three, four = (_fresh(world, number) for number in range(12, 16))
+    one, two, three, four, five = (_fresh(world, number) for number in (12, 13, 14, 15, 18))
     if content == RDF:
         broken, why = "<urn:a> <urn:b> ", "not valid Turtle: at line 1 column 17: Unexpected end"
         other, kind, media = "<a/>", "xml", "application/xml"
@@ -219,6 +220,7 @@ def _bad_documents(content: str, world: World, good: Row) -> list[Bad]:
     of = FORMATS[content]
     return [
         _bad({**good, "id": one, "data": broken}, why),
+        _bad({**good, "id": five, "DATA": good["data"]}, SAME_NAMES, columns=False),
         _bad(
             {**good, "id": two, "data": other, "datacontenttype": kind},
             f"datacontenttype {kind!r} is not a format of {name}: give one of {of}",

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.contract.world import line
+from tests.contract.world import line, loud
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +95,7 @@ class Surface(ABC):
 
 def event_lines(world: World, *, columns: bool = False) -> list[str]:
     """List the events as they are sent: bad ones among the others, repeated ones last."""
-    good = [line(row) for row in world.events]
+    good = [line(loud(row) if number % 2 > columns else row) for number, row in enumerate(world.events)]
     bad = [each.line for each in world.bad_events if each.columns or not columns]
     odd = [] if columns else [line(row) for row in world.odd]
     return [*good[:5], *bad, *odd, *good[5:], *map(line, world.repeated)]

@@ -59,7 +59,7 @@ def test_rankings() -> None:
     events, rows = [event, dense("f")], pa.array(["x", "y"])
     many = [Omission(each, "hard", WHY) for each in "xy"]
     assert told(index.match_batch, events, rows) == many
-    assert told(partial(index.top_batch, identities=rows), events, 2) == many
+    assert told(index.best, events, rows, 2) == many
     assert index.match_batch(events)["subscription_id"].to_pylist() == ["easy", "easy"]
     assert told(engine.explain_rank, event, "hard", 1) == left
     assert not engine.explain_rank(event, "hard", 1).runs

@@ -15,6 +15,7 @@ from headgate import Event, Subscription
 from headgate.ranking.filters.index import EXACT, MODES, RELAXED, RankedIndex
 from tests.contract.rooms import Room, every_kind
 from tests.ranking import filters_reference as content_reference
+from tests.ranking.asking import top_batch
 from tests.seeds import examples, seeds
 
 if TYPE_CHECKING:
@@ -105,8 +106,8 @@ def test_both_modes_are_as_their_slow_twins(room: Room, rng: random.Random, text
     batch = pa.RecordBatch.from_pylist(rows, schema=room.schema)
     for mode in MODES:
         asked = factors if mode == RELAXED else None
-        found = index.top_batch(batch, 3, mode, factors=asked)
-        assert found == index.top_batch([Event.from_row(row) for row in rows], 3, mode, factors=asked)
+        found = top_batch(index, batch, 3, mode, factors=asked)
+        assert found == top_batch(index, [Event.from_row(row) for row in rows], 3, mode, factors=asked)
         assert found.schema.names == ["event_id", "subscription_id", "score", "rank"]
         assert found.schema.types[1:] == [pa.string() if text else pa.int64(), pa.float64(), pa.int32()]
         assert [tuple(row.values()) for row in found.to_pylist()] == [
@@ -159,7 +160,7 @@ def test_changes_are_as_a_rebuild(room: Room, rng: random.Random) -> None:
                 assert found == rebuilt.top(event, k, RELAXED, factors=factors)
         assert index.match_batch(batch) == rebuilt.match_batch(batch)
         for mode in MODES:
-            assert index.top_batch(batch, 3, mode) == rebuilt.top_batch(batch, 3, mode)
+            assert top_batch(index, batch, 3, mode) == top_batch(rebuilt, batch, 3, mode)
         index.compact()
 
 

@@ -13,6 +13,7 @@ from headgate.contents import results as results_room
 from headgate.contents.results import ResultRows, result_columns
 from headgate.core.rooms import RDF, RECORDS, XML
 from headgate.core.subscription import SPARQL, SQL, XPATH
+from headgate.engine.question import Question as Asked
 from headgate.errors import HeadgateError, TableError
 from headgate.rdf.index import bindings
 from headgate.runtime.engines import Runtime
@@ -148,7 +149,7 @@ def test_shards(content: str, graph: bool, tmp_path: Path) -> None:
     names: list[Any] = [event.id for event in events]
     ids = pa.array(names)
     wanted = expected(Library(world).engine, world, Question(), 1000)
-    assert rows_of(shards.ask(events, ids, None, results=1000)) == wanted
+    assert rows_of(shards.ask(events, ids, Asked.of(results=1000))) == wanted
 
 
 def test_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

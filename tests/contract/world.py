@@ -254,6 +254,14 @@ def _sayable(value: Any) -> bool:
     return isinstance(value, str | int | dict | None)
 
 
+LOUD = {name.casefold(): name for name in ("Source", "Data", "DataContentType")}
+
+
+def loud(row: Row) -> Row:
+    """Write names with other capitals, which mean the same."""
+    return {LOUD.get(name, name): value for name, value in row.items()}
+
+
 def line(row: Row) -> str:
     """Write a row as a line of JSON."""
     return json.dumps(row, ensure_ascii=False)

@@ -12,6 +12,7 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription, Taxonomy
 from headgate.errors import FilterError, GraphError, HeadgateError, SnapshotError, SubscriptionError
 from headgate.rdf.language.model import SUBCLASS
+from headgate.records.index.index import RecordIndex
 from headgate.runtime.inventory import prune
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_replacing_is_all_or_nothing(kind: str) -> None:
     engine.replace({"id": "s", "filter": "age > 20", "node": node(kind)})
     assert engine.match(EVENT) == ["s", "t"]
     refused: list[tuple[Any, str]] = [
-        ({"id": "s", "filter": "age >", "node": node(kind)}, "."),
+        ({"id": "s", "filter": "age >", "node": node(kind)}, "^subscription 's': "),
         ({"id": "x", "filter": "age > 1", "node": node(kind)}, "there is no subscription 'x' here"),
         ([], "0 subscriptions are given: give one"),
         ({"id": "s", "filter": "age > 1", "node": node(kind), "weights": [1, 2, 3]}, "subscription 's'"),
@@ -114,6 +115,21 @@ def test_replacing_is_all_or_nothing(kind: str) -> None:
     numbers = made(kind, 1, -(2**62))
     numbers.replace(Subscription(1, "age > 50", node=node(kind)))
     assert numbers.match(EVENT) == [-(2**62)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replacing_compiles_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = made(kind)
+    compiled: list[str] = []
+    read = RecordIndex._read  # noqa: SLF001
+
+    def counted(index: RecordIndex, text: str, dialect: str) -> Any:
+        compiled.append(text)
+        return read(index, text, dialect)
+
+    monkeypatch.setattr(RecordIndex, "_read", counted)
+    engine.replace(Subscription("s", "age > 50 AND b = 1", node=node(kind)))
+    assert compiled.count("age > 50 AND b = 1") == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

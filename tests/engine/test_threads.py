@@ -13,6 +13,7 @@ import pytest
 from headgate import Engine, Event
 from headgate.core.omission import Omissions, tell
 from headgate.engine import answers
+from headgate.engine.question import ALL
 from headgate.errors import EventError
 from tests.records.random_filters import SCHEMA, random_event, random_filter
 
@@ -118,8 +119,8 @@ def test_what_is_left_out_is_told_in_order() -> None:
     class Telling:
         """Leaves out one filter an event."""
 
-        def ask(self, events: Any, ids: Any, top: Any, most: int) -> Any:
-            del ids, top, most
+        def ask(self, events: Any, ids: Any, question: Any, most: int) -> Any:
+            del ids, question, most
             for event in events:
                 tell(event.id, "s", "too much")
             return iter(())
@@ -127,7 +128,7 @@ def test_what_is_left_out_is_told_in_order() -> None:
     backend: Backend = Telling()  # type: ignore[assignment]
     events = [Event(e, {}) for e in range(30)]
     with Omissions() as left_out:
-        list(answers.ask(backend, events, pa.array(range(30)), None, 9, 4))
+        list(answers.ask(backend, events, pa.array(range(30)), ALL, 9, 4))
     assert [each.event for each in left_out] == list(range(30))
 
 

@@ -151,7 +151,7 @@ def test_portions_come_in_order_and_leave_room_for_other_questions(
     events = [draw_event(rng, str(rng.choice(drawn.nodes).id), number) for number in range(90)]
     expected = [(each.id, found) for each in events for found in index.match(each)]
     monkeypatch.setattr(batch, "PORTION", 20)
-    monkeypatch.setattr(batch, "_room", lambda view: np.empty(64 * view.words + 64, np.int64))
+    monkeypatch.setattr(batch, "_make_out", lambda view: np.empty(64 * view.words + 64, np.int64))
     monkeypatch.setattr(hits, "PAIRS", 200)
     for given in (table(events), events):
         portions = []

@@ -33,14 +33,14 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> Counter[Path]:
     done: Any = getattr(snapshots, name)
 
     def do(path: Path) -> Any:
-        counts[path] += 1
+        counts[path.absolute()] += 1
         return done(path)
 
     monkeypatch.setattr(snapshots, name, do)
     return counts
 
 
-@pytest.mark.parametrize("what", ["plain", "ranked", "graph"])
+@pytest.mark.parametrize("what", ["plain", "ranked", "graph", "relative"])
 def test_match_opens_a_snapshot_once(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, refused = put_lines(tmp_path / "subs.jsonl", SUBSCRIPTIONS), str(tmp_path / "refused.jsonl")
     place = tmp_path / "snapshot"
@@ -62,7 +62,16 @@ def test_match_opens_a_snapshot_once(what: str, tmp_path: Path, monkeypatch: pyt
         counted(monkeypatch, name) for name in ("_sha256", "_parse_manifest", "_map_array")
     )
     output = tmp_path / "matches.jsonl"
-    words = ["match", "--snapshot", place, "--events", tmp_path / "events.jsonl", "--output", output]
+    monkeypatch.chdir(tmp_path)
+    words = [
+        "match",
+        "--snapshot",
+        place.name if what == "relative" else place,
+        "--events",
+        tmp_path / "events.jsonl",
+        "--output",
+        output,
+    ]
     words += ["--rejected", refused, "--engine", "local", "--quiet"]
     done = CliRunner().invoke(cli, list(map(str, words)), catch_exceptions=False)
     assert done.exit_code == 0, done.output

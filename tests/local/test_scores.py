@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.jobs.match import match_events
 from headgate.local.runner import LocalRunner
 from tests.spark.jobs import compile_subscriptions
@@ -46,7 +46,7 @@ def test_tables(tmp_path: Path, shards: int) -> None:
         place["events.jsonl"],
         place["best.jsonl"],
         rejected=place["bad.jsonl"],
-        top=Top(2),
+        question=Question(Top(2)),
     )
     lines = (tmp_path / "best.jsonl").read_text("utf-8").splitlines()
     found = sorted(tuple(json.loads(line).values()) for line in lines)

@@ -17,6 +17,7 @@ from headgate.ranking.filters.explain import BOXED, BY_RANK, LISTED, LISTED_IN_P
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
 from headgate.workloads.ranking import Ranking
+from tests.ranking.asking import top_batch
 from tests.ranking.filters_reference import exact, relaxed
 from tests.records.random_filters import random_filter
 from tests.seeds import examples
@@ -91,13 +92,13 @@ def check(
         k = rng.choice([1, 3, len(subscriptions) + 5])
         factors = rng.choice([None, {"A": rng.choice([0, 0.3, 2])}, {"b": 0.7, "c": 0}])
         assert index.top(event, k) == exact(subscriptions, event, k, room=RecordIndex)
-        table = index.top_batch([event, event], k).to_pylist()
+        table = top_batch(index, [event, event], k).to_pylist()
         assert [row["subscription_id"] for row in table[: len(table) // 2]] == [
             each.subscription for each in exact(subscriptions, event, k, room=RecordIndex)
         ]
         wanted = relaxed(subscriptions, event, k, room=RecordIndex, factors=factors)
         assert index.top(event, k, "relaxed", factors=factors) == wanted
-        rows = index.top_batch([event, event], k, "relaxed", factors=factors).to_pylist()
+        rows = top_batch(index, [event, event], k, "relaxed", factors=factors).to_pylist()
         assert [(row["subscription_id"], row["score"]) for row in rows] == [
             (each.subscription, each.value) for each in wanted
         ] * 2
@@ -163,7 +164,7 @@ def test_texts_that_differ_in_numbers_are_coded_however_they_come(tmp_path: Path
         some = Engine.build(subscriptions[:40])
         assert some.top(event, 5, mode="relaxed") == wanted
         assert opened.top(event, 5, mode="relaxed") == engine.top(event, 5, mode="relaxed")
-    assert pa.table(engine.backend.index.top_batch(events, 7, "relaxed")).num_rows == 21
+    assert pa.table(top_batch(engine.backend.index, events, 7, "relaxed")).num_rows == 21
 
 
 def test_an_explanation_says_what_ranked_it(few_rows: str) -> None:

@@ -10,13 +10,13 @@ import pytest
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
 from headgate.ranking.boxes.dense_build import LONGEST, SHORTEST, make_dense
 from headgate.ranking.boxes.sketch import make_sketch
-from headgate.ranking.intervals.marks import make_marks, mark, next_mark, previous_mark, unmark
+from headgate.ranking.intervals.sopt import make_marks, mark, next_mark, previous_mark, unmark
 from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
 
     Columns = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -251,11 +251,11 @@ def test_a_refusal_leaves_nothing_behind(refused: Subscription, error: type[Exce
 class Failing(RecordIndex):
     """A room that refuses some filters only when they are subscribed."""
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def prepare(self, subscription: Subscription) -> tuple[str, Any]:
         """Refuse one text as a whole, and take its clauses."""
         if subscription.filter == "age > 3 AND age > 4":
             raise FilterError("no room", subscription.filter, None)
-        super().subscribe(subscription)
+        return super().prepare(subscription)
 
 
 def test_a_filter_that_the_content_room_refuses_late() -> None:

@@ -21,6 +21,7 @@ from headgate.ranking.filters.index import RankedIndex
 from headgate.ranking.filters.keys import rank
 from headgate.records.index.index import RecordIndex
 from tests.lanes import some
+from tests.ranking.asking import top_batch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,8 +196,8 @@ def test_how_many_are_wanted(mode: str) -> None:
     index = build(*(Subscription(n, "age > 30", score=n) for n in range(5)))
     assert top(index, 0, mode) == []
     assert len(top(index, 5, mode)) == len(top(index, 6, mode)) == len(top(index, 2**40, mode)) == 5
-    assert len(index.top_batch([EVENT], 2**40, mode)) == 5
-    assert len(index.top_batch([EVENT], 0, mode)) == 0
+    assert len(top_batch(index, [EVENT], 2**40, mode)) == 5
+    assert len(top_batch(index, [EVENT], 0, mode)) == 0
     for k in (-1, 1.5, True, "3", None):
         with pytest.raises(SubscriptionError, match="give how many are wanted, a whole number from 0 up"):
             index.top(EVENT, k, mode)  # type: ignore[arg-type]
@@ -206,7 +207,7 @@ def test_how_many_are_wanted(mode: str) -> None:
 def test_an_empty_index(mode: str) -> None:
     index = build()
     assert (len(index), top(index, 3, mode), index.match(EVENT)) == (0, [], [])
-    assert index.top_batch([EVENT], 3, mode).num_rows == 0
+    assert top_batch(index, [EVENT], 3, mode).num_rows == 0
     index.subscribe(Subscription(7, "age > 30", score=1.0))
     assert top(index, 3, mode) == [(7, 1.0)]
     with pytest.raises(SubscriptionError, match="ids here are whole numbers"):
@@ -276,14 +277,15 @@ def test_events_that_share_an_id_are_told_apart() -> None:
     ]
     expected = [("e", "t", 1), ("e", "s", 1), ("e", "t", 2), ("e", "t", 1)]
     for mode in ("exact", "relaxed"):
-        found = index.top_batch(events, 2, mode)
+        found = top_batch(index, events, 2, mode)
         assert [
             (row["event_id"], row["subscription_id"], row["rank"]) for row in found.to_pylist()
         ] == expected
-    named = index.top_batch(events, 1, identities=pa.array([1, 2, 3, 4]))
+    ids = pa.array([1, 2, 3, 4])
+    named = index.best(events, ids, 1).batch(ids)
     assert named["event_id"].to_pylist() == [1, 2, 4]
     with pytest.raises(EventError, match="the events have no column 'id'; the columns are age"):
-        index.top_batch(pa.RecordBatch.from_pylist([{"age": 25}]), 2)
+        top_batch(index, pa.RecordBatch.from_pylist([{"age": 25}]), 2)
 
 
 def test_what_is_asked_of_one_subscription() -> None:
@@ -362,7 +364,7 @@ def test_the_first_of_many_matches_one_by_one_and_together(seed: int) -> None:
             wanted += [(event.id, each, -score) for score, each in found]
             best = index.top(event, k)
             assert [(-each.value, each.subscription) for each in best] == found
-        for table in (index.top_batch(batch, k), index.top_batch(events, k)):
+        for table in (top_batch(index, batch, k), top_batch(index, events, k)):
             rows = table.to_pylist()
             assert [(row["event_id"], row["subscription_id"], row["score"]) for row in rows] == wanted
 

@@ -32,9 +32,8 @@ from hypothesis import strategies as st
 
 from headgate.papers.interval_tree import NO_NODE, IntervalTree
 from headgate.papers.segment_tree import SegmentTree
-from headgate.ranking.intervals.marks import next_mark
 from headgate.ranking.intervals.rtree import RTree, TreeWalk
-from headgate.ranking.intervals.sopt import SoptTree, arrangement, look, positions
+from headgate.ranking.intervals.sopt import SoptTree, arrangement, look, next_mark, positions
 from tests.ranking.reference import top_ranks
 from tests.ranking.scored_cases import many, points, table, tables
 from tests.seeds import examples, seeds

@@ -15,7 +15,7 @@ from headgate.papers.intersecting import Intersecting
 from headgate.ranking.boxes.boxes import BoxQuery, ask, of_boxes
 from headgate.ranking.boxes.rows import bounds
 from headgate.ranking.boxes.threshold import Threshold
-from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, BestRows, heap_of, offer
+from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, heap_of, offer
 from headgate.ranking.intervals.rtree import RTree
 from headgate.ranking.intervals.scored import Walk
 from headgate.ranking.intervals.structures import STRUCTURES
@@ -24,6 +24,7 @@ from tests.ranking import reference
 from tests.seeds import examples
 
 if TYPE_CHECKING:
+    from headgate.ranking.answers import RankedRows
     from headgate.ranking.intervals.scored import Ranks
 
 pytestmark = pytest.mark.jit_off
@@ -71,9 +72,9 @@ class CountingWalk(Walk):
         return self._walk.fill(out)
 
 
-def best(found: BestRows) -> list[Best]:
+def best(found: RankedRows) -> list[Best]:
     """Return rows as an answer: row r is the box of id r here."""
-    return [Best(row, value) for value, row in zip(found.value.tolist(), found.row.tolist(), strict=True)]
+    return [Best(row, value) for value, row in zip(found.values.tolist(), found.rows.tolist(), strict=True)]
 
 
 @examples(80)
@@ -124,10 +125,10 @@ def test_it_stops_long_before_the_end_of_its_lists() -> None:
     threshold = Threshold(of_boxes(boxes, NAMES), len(NAMES), Counting)
     asked = ask(dict.fromkeys(NAMES, 5), NAMES, "overlap")
     Counting.taken = 0
-    assert threshold.top(asked, 10, SUM, ALL).row.tolist() == list(range(10))
+    assert threshold.top(asked, 10, SUM, ALL).rows.tolist() == list(range(10))
     assert Counting.taken <= 3 * 16
     Counting.taken = 0
-    assert threshold.top_any(asked, 10, sum, ALL).row.tolist() == list(range(10))
+    assert threshold.top_any(asked, 10, sum, ALL).rows.tolist() == list(range(10))
     assert Counting.taken <= 3 * 16
 
 
@@ -136,11 +137,11 @@ def test_a_dropped_dimension_has_no_walk() -> None:
     threshold = Threshold(of_boxes(boxes, NAMES), len(NAMES), Counting)
     asked = ask(dict.fromkeys(NAMES, 5), NAMES, "overlap", {"a": 0.0, "b": 0.0, "c": 0.0})
     Counting.taken = 0
-    assert not len(threshold.top(asked, 10, SUM, ALL).row)
-    assert not len(threshold.top_any(asked, 10, sum, ALL).row)
+    assert not len(threshold.top(asked, 10, SUM, ALL).rows)
+    assert not len(threshold.top_any(asked, 10, sum, ALL).rows)
     assert Counting.taken == 0
     asked.factor[1] = 2.0
-    assert threshold.top(asked, 3, SUM, ALL).value.tolist() == [2.0, 2.0, 2.0]
+    assert threshold.top(asked, 3, SUM, ALL).values.tolist() == [2.0, 2.0, 2.0]
     assert Counting.taken > 0
 
 

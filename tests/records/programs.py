@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headgate.core.interning import TextPool
+from headgate.records.programs.clauses import model_of
 from headgate.records.programs.leaves import TEXT_FACETS, GlobLeaf
 from headgate.records.programs.programs import GLOB, NOT_GLOB, TOP, Programs, starts
+from headgate.records.programs.shapes import find_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
     from headgate.records.programs.intervals import Cut
     from headgate.records.programs.leaves import Leaf
     from headgate.records.programs.tokens import Program
+
+
+def bindable(text: str) -> bool:
+    """Tell whether a text gets by without the parser."""
+    shape = find_shape(text)
+    return shape is not None and all(model_of[clause] is not None for clause in shape.clauses)
 
 
 def in_columns(programs: Iterable[Program]) -> Programs:

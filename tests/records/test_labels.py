@@ -16,8 +16,8 @@ from headgate.records.index.index import RecordIndex
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.labels import labels_to_sql
 from headgate.records.language.parse import parse_filter
-from headgate.records.programs.binding import bindable
 from tests.docs.test_language import code, read_event, table
+from tests.records.programs import bindable
 from tests.records.random_filters import quote
 from tests.seeds import seeds
 

@@ -170,14 +170,14 @@ class Broken:
         raise MemoryError("no room")
 
 
-def test_a_layer_that_fails_is_told_by_the_next_addition(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_that_fails_is_told_before_the_next_addition(monkeypatch: pytest.MonkeyPatch) -> None:
     late = late_of(["a = 1", "a = 2"], 2)
     with monkeypatch.context() as patch:
         patch.setattr("headgate.records.index.build.build", Broken())
         late.add(compile_filter("a = 1"))
         late.settle()
         with pytest.raises(MemoryError, match="no room"):
-            late.add(compile_filter("a = 1"))
+            late.admit(compile_filter("a = 1"))
     view = late.view()
     assert [part.filters for part in view.parts] == [2, 1]
     assert view.match_one(Event(0, {"a": 1}), np.zeros(3, np.uint8)).tolist() == [0, 2]

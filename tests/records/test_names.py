@@ -16,14 +16,14 @@ from headgate.errors import EventError, FilterError, SubscriptionError
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import print_filter
-from headgate.records.names import DOTS, EITHER, NAME, NAMES, NULLS, TOLD, NameSettings, plain_text
+from headgate.records.names import EITHER, MISSING, NAME, NAMES, PATH, TOLD, NameSettings, plain_text
 from headgate.records.reference import evaluate
 from tests.seeds import seeds
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = [NameSettings(*each) for each in product(NULLS, NAMES, DOTS)]
+SETTINGS = [NameSettings(*each) for each in product((MISSING, TOLD), NAMES, (PATH, NAME, EITHER))]
 WRITTEN = {
     "a": ("a",),
     "A": ("A",),

@@ -134,7 +134,7 @@ REFUSED: list[tuple[str, str]] = [
     ("a LIKE ALL (⟪)", "LIKE ALL takes at least one pattern"),
     ("a LIKE ANY ('x', ⟪b)", "LIKE takes patterns in quotes"),
     ("a LIKE ANY ('x', ⟪'y\\\\')", "the pattern ends with its escape character"),
-    ("a RLIKE ⟪ANY ('x')", "RLIKE takes a pattern in quotes"),
+    ("a RLIKE ⟪ANY ('x')", "RLIKE takes one pattern: write a RLIKE 'x' OR a RLIKE 'y'"),
     ("⟪ilike(a, 'x')", "nothing stands before ilike"),
     ("⟪lower(a)", "a condition is expected, and lower(a) is of type string"),
     ("a = ⟪INTERVAL 1 DAY", "INTERVAL is not part of the filter language"),

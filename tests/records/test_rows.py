@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from enum import IntEnum
 from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate import Event, Subscription
+from headgate.core import values
 from headgate.core.event import read_object
 from headgate.core.interning import TextPool
 from headgate.core.jit.memory import EACH
 from headgate.core.values import EXACT, flatten_into, fold
 from headgate.errors import EventError
-from headgate.records.events import encode, rows, unnamed
+from headgate.records.events import encode, rows
 from headgate.records.events.columns import EventColumns
 from headgate.records.index import kernels
 from headgate.records.index.arrays import Desk, Events, RecordArrays
@@ -182,7 +184,7 @@ def test_one_pass_for_several_indexes_is_one_for_each() -> None:
     encoders = [rows.RowEncoder(index_of(filters).built) for filters in PLAIN]
     assert together(encoders)
     joint = JointEncoder(encoders)
-    room = joint.rooms()
+    room = joint.joint_scratch()
     rng = random.Random(3)
     names = [*NAMES, "S", "I", "nobody", "else"]
     events = [Event(e, {name: value}) for e, (name, value) in enumerate(product(names, ODD))]
@@ -255,7 +257,7 @@ def test_deep_objects() -> None:
 def test_objects_that_no_filter_names_are_checked(seed: int, mark: str) -> None:
     rng = random.Random(seed)
     part = mark.__add__ if mark else fold
-    checked = unnamed.CheckedObjects(part)
+    checked = values.CheckedObjects(part)
 
     def made(depth: int) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -299,7 +301,7 @@ def test_mappings_and_foreign_types() -> None:
 def test_little_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "KEPT", 4)
     monkeypatch.setattr(rows, "SPELLINGS", 4)
-    monkeypatch.setattr(unnamed, "SPELLINGS", 4)
+    monkeypatch.setattr(values, "SPELLINGS", 4)
     monkeypatch.setattr(encode, "LOOKED_UP", 0)
     rng = random.Random(5)
     built = index_of([f"i = {n} OR s = 's{n}'" for n in range(20)]).built
@@ -349,7 +351,7 @@ def _in_json(value: object) -> bool:
 def test_many_threads_and_one_encoder() -> None:
     rng = random.Random(9)
     events = [Event(e, {name: rng.choice(ODD) for name in rng.sample(NAMES, 9)}) for e in range(60)]
-    room = rows.RowEncoder(INDEX.built).room()
+    room = rows.RowEncoder(INDEX.built).scratch()
     encoder = rows.RowEncoder(INDEX.built)
     assert [seen(encoder.encode_one(event, room), 0) for event in events] == [
         seen(encoder.encode([event]), 0) for event in events
@@ -367,13 +369,13 @@ def test_many_threads_and_one_encoder() -> None:
 def test_the_table_of_one_event_has_arrays_of_the_types_that_the_kernel_reads() -> None:
     """The kernel knows them by place only; all that Python gives it must be in that order."""
     scratch = Matcher(INDEX.built).scratch()
-    given: list[Any] = [*INDEX.built.arrays, *scratch.room.events, *scratch.desk, scratch.seen, scratch.out]
+    given: list[Any] = [*INDEX.built.arrays, *scratch.row.events, *scratch.desk, scratch.seen, scratch.out]
     source = inspect.getsource(kernels)
     body = source[source.index("def match_one") :]
-    read = re.findall(r"(?:(\w+)=)?(vector|matrix)\(table, (\d+), np\.(\w+)\)", body)
+    read = re.findall(r"(?:(\w+)=)?(vector|matrix)\(table, ([\w.]+), np\.(\w+)\)", body)
     names = [*RecordArrays._fields, *Events._fields, *Desk._fields]
     assert [name for name, *_ in read if name] == names
-    assert [int(place) for _, _, place, _ in read] == [*range(len(given) + 1)]
+    assert [attrgetter(place)(kernels) for _, _, place, _ in read] == [*range(len(given) + 1)]
     shapes = [({"vector": 1, "matrix": 2}[kind], np.dtype(dtype)) for _, kind, _, dtype in read]
     assert shapes == [(each.ndim, each.dtype) for each in (*given, scratch.removed)]
     assert scratch.table.reshape(-1, EACH)[:-1, 0].tolist() == [each.ctypes.data for each in given]

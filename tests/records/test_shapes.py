@@ -19,13 +19,13 @@ from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import KEYWORDS
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs import binding, clauses, shapes, simple_clauses
-from headgate.records.programs.binding import bindable, compile_filter, compile_filters, parse_text
+from headgate.records.programs.binding import compile_filter, compile_filters, parse_text
 from headgate.records.programs.program import compile_program
 from headgate.records.programs.shapes import MAX_TEXT
 from headgate.workloads.records import advertising
 from tests.lanes import some
 from tests.records.edges import FILTERS
-from tests.records.programs import in_columns, sound, spelled
+from tests.records.programs import bindable, in_columns, sound, spelled
 from tests.records.random_filters import random_filter
 from tests.records.soup import chained, changed_filter, random_soup
 from tests.seeds import NIGHTLY, examples, share
@@ -33,8 +33,8 @@ from tests.seeds import NIGHTLY, examples, share
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from headgate.core.text.cutting import BoundedCache
     from headgate.records.language.model import Expression
-    from headgate.records.programs.shapes import BoundedCache
     from headgate.records.programs.tokens import Program
 
 
@@ -370,10 +370,9 @@ def test_any_word_as_a_name(part: int) -> None:
 
 def test_most_words_are_names() -> None:
     names = ["a", "user.age", "Country", "date", "end", "type", "name", "time", "x1.y_2", "x.and", "`and`"]
-    assert None not in map(shapes.path_of, names)
-    assert not any(
-        map(shapes.path_of, ["and", "NULL", "array", "case", "interval", "Select.x", "current_date"])
-    )
+    assert all(shapes.path_of[name] for name in names)
+    words = ["and", "NULL", "array", "case", "interval", "Select.x", "current_date"]
+    assert not any(shapes.path_of[word] for word in words)
 
 
 @examples(150)
@@ -458,12 +457,12 @@ def test_deep_and_wide_texts_up_to_the_limits() -> None:
 
 
 def test_caches_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    caches: list[BoundedCache[Any, Any]] = [
+    caches: list[BoundedCache[Any]] = [
         shapes.skeletons,
-        shapes.paths,
-        simple_clauses.verdicts,
-        clauses.models,
-        *clauses.atoms.values(),
+        shapes.path_of,
+        simple_clauses.is_plain,
+        clauses.model_of,
+        *clauses.atom_of.values(),
     ]
     for cache in caches:
         monkeypatch.setattr(cache, "limit", 5)
@@ -480,12 +479,12 @@ def test_caches_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_texts_are_not_remembered() -> None:
     long = "x" * 5_000
     agree([f"a = '{long}' AND b > '{long}'" + " " * 3_000, f"{'a' * 64} = '{long}'"])
-    assert long not in simple_clauses.verdicts
-    assert not any(len(text) > 1_024 for cache in (clauses.models, shapes.skeletons) for text in cache)
+    assert long not in simple_clauses.is_plain
+    assert not any(len(text) > 1_024 for cache in (clauses.model_of, shapes.skeletons) for text in cache)
 
 
 def test_threads_share_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cache in (shapes.skeletons, shapes.paths, clauses.models, *clauses.atoms.values()):
+    for cache in (shapes.skeletons, shapes.path_of, clauses.model_of, *clauses.atom_of.values()):
         monkeypatch.setattr(cache, "limit", 20)
     texts = [str(text) for text in advertising.subscriptions(np.arange(60), 9)["filter"].to_pylist()]
     expected = spelled(in_columns(map(by_parser, texts)))

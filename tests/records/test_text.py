@@ -16,7 +16,7 @@ from headgate.records.compiling import check_types
 from headgate.records.index.index import RecordIndex
 from headgate.records.language.parse import parse_filter
 from headgate.records.language.printing import print_filter
-from headgate.records.programs.binding import bindable
+from tests.records.programs import bindable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,7 +161,6 @@ def test_a_schema_knows_what_has_text() -> None:
 
 @pytest.mark.parametrize("text", [r"a RLIKE '(?i)\\bNews\\b'", "a ILIKE '%x%' AND b NOT ILIKE 'y'"])
 def test_many_of_them_get_by_without_the_parser(text: str) -> None:
-    bindable(text)
     assert bindable(text)
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Event
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.records.events import columns
 from headgate.runtime.engines import Runtime
 from headgate.runtime.targets import Group, open_target, opened
@@ -74,7 +74,7 @@ def expected(engine: Engine, top: Top | None) -> Iterator[tuple[Any, ...]]:
 
 def found(engines: Runtime, events: Any, top: Top | None) -> list[tuple[Any, ...]]:
     """Put the portions of an answer together; only the best of an event have an order."""
-    parts = engines.ask(events, pa.array(range(len(ROWS)), pa.int64()), top)
+    parts = engines.ask(events, pa.array(range(len(ROWS)), pa.int64()), Question(top))
     rows = [tuple(row.values()) for part in parts for row in part.to_pylist()]
     return sorted(rows) if top is None else rows
 
@@ -152,9 +152,7 @@ def test_sources_get_the_type_of_nodes(tmp_path: Path) -> None:
         assert repr(given[1].as_py()) in str(reasons[1])
     event = Event("e", {"a": 1}, source="1")
     assert [
-        row["subscription_id"]
-        for part in engines.ask([event], pa.array([0]), None)
-        for row in part.to_pylist()
+        row["subscription_id"] for part in engines.ask([event], pa.array([0])) for row in part.to_pylist()
     ] == ["s"]
 
 

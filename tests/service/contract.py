@@ -14,7 +14,7 @@ from headgate.core.event import JSON
 from headgate.service.envelope import BATCH, NDJSON
 from tests.contract.surfaces import Told
 from tests.contract.telling import GROUPS, SUBCLASS, taxonomy
-from tests.contract.world import World, draw_world, line
+from tests.contract.world import World, draw_world, line, loud
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +89,7 @@ class Service:
 
     def publish(self, rows: Iterable[Row]) -> Answers:
         """Publish events as rows; returns who matched."""
-        found = self.send("POST", "/v1/events?matches=true", _lines(rows), NDJSON)
+        found = self.send("POST", "/v1/events?matches=true", _lines(map(loud, rows)), NDJSON)
         assert not found["refused"]
         # Of an id that comes again, both answers.
         return _by_id((each["id"], sorted(each["matches"])) for each in found["events"])

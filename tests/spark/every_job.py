@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from headgate import Edge, Engine, Event, Node, Settings, Subscription
 from headgate.contents.kind import FilterSettings
 from headgate.core.rooms import RDF, RECORDS, XML
-from headgate.engine.question import Top
+from headgate.engine.question import ALL, Question, Top
 from headgate.jobs.backtest import backtest
 from headgate.jobs.match import match_events
 from headgate.jobs.what_if import what_if
@@ -29,7 +29,7 @@ from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.stream.run import run_stream
 from headgate.stream.settings import StreamSettings
-from headgate.tables.requests import Question
+from headgate.tables.requests import WhatIfRequest
 from headgate.tables.results import Tables
 from tests.spark.files import get_lines, get_table, put_lines
 from tests.spark.jobs import compile_graph, compile_subscriptions, plan_subscriptions
@@ -303,11 +303,11 @@ class Jobs:
             "stream with changes": partial(self._stream, "plain", changes="later"),
             "backtest": self._backtest,
             "what if": self._what_if,
-            "top": partial(self._match, "ranked", top=Top(K)),
-            "top, relaxed": partial(self._match, "ranked", top=Top(K, "relaxed")),
-            "top, shards": partial(self._match, "ranked-shards", top=Top(K)),
-            "top through a graph": partial(self._match, "graph", top=Top(K)),
-            "top through a graph in shards": partial(self._match, "graph-shards", top=Top(K)),
+            "top": partial(self._match, "ranked", question=Question(Top(K))),
+            "top, relaxed": partial(self._match, "ranked", question=Question(Top(K, "relaxed"))),
+            "top, shards": partial(self._match, "ranked-shards", question=Question(Top(K))),
+            "top through a graph": partial(self._match, "graph", question=Question(Top(K))),
+            "top through a graph in shards": partial(self._match, "graph-shards", question=Question(Top(K))),
             TUPLES: self._tuples,
         }
 
@@ -368,14 +368,14 @@ class Jobs:
         assert (done.subscriptions, done.rejected) == (SUBSCRIPTIONS, 0)
         return place
 
-    def _match(self, snapshot: str, *, events: str = "events.jsonl", top: Top | None = None) -> Answer:
+    def _match(self, snapshot: str, *, events: str = "events.jsonl", question: Question = ALL) -> Answer:
         done = match_events(
             SparkRunner(self._session, quiet=True),
             self._snapshot(snapshot),
             self._at(events),
             self._at("matches.parquet"),
             rejected=self._at("refused.jsonl"),
-            top=top,
+            question=question,
         )
         assert (done.events, done.rejected) == (EVENTS, 0)
         return [list(row.values()) for row in get_table(self._folder / "matches.parquet")]
@@ -418,7 +418,7 @@ class Jobs:
     def _what_if(self) -> Answer:
         what_if(
             SparkRunner(self._session, quiet=True),
-            Question(self._at("changes.jsonl"), self._snapshot("plain"), self._at("events.jsonl")),
+            WhatIfRequest(self._at("changes.jsonl"), self._snapshot("plain"), self._at("events.jsonl")),
             rejected=self._at("refused.jsonl"),
             output=self._at("change.jsonl"),
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headgate.jobs.plan import PlanResult
     from headgate.jobs.runner import Runner
     from headgate.plan.running.planner import MadePlan
-    from headgate.tables.requests import Question
+    from headgate.tables.requests import WhatIfRequest
     from headgate.tables.results import CompileResult, GraphCompileResult, MatchResult, Tables
 
 on_spark = pytest.mark.parametrize("session", [pytest.param("spark", marks=pytest.mark.spark)], indirect=True)
@@ -115,7 +115,7 @@ def backtest(
     return jobs_backtest.backtest(runner, text, events, wanted, content_type=content_type, output=output)
 
 
-def what_if(session: SparkSession | None, question: Question, **options: Any) -> WhatIf:
+def what_if(session: SparkSession | None, question: WhatIfRequest, **options: Any) -> WhatIf:
     """Say what a set of changes would do."""
     runner = runner_of(session, quiet=options.pop("quiet", True))
     return jobs_what_if.what_if(runner, question, **options)

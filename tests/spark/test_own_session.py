@@ -20,7 +20,7 @@ from headgate.spark.runner import SparkRunner
 from headgate.spark.session.session import close_session, open_session
 from headgate.spark.session.settings import SEMANTICS, own_session
 from headgate.spark.stream.run import CONF
-from headgate.tables.requests import Question
+from headgate.tables.requests import WhatIfRequest
 from tests.contract.frames import HOSTILE
 from tests.lanes import some
 from tests.seeds import NIGHTLY
@@ -122,7 +122,7 @@ def answers(session: SparkSession, folder: Path) -> dict[str, Any]:
         runner, kept = SparkRunner(session, quiet=True), str(folder / f"b-{form}.jsonl")
         tried = backtest(runner, FILTERS[1], table, FilterSettings(), output=kept)
         found[f"backtest {form}"] = (tried.matches, tried.sample, get_lines(folder / f"b-{form}.jsonl"))
-    question = Question(changes, made, events["csv"], cost=False)
+    question = WhatIfRequest(changes, made, events["csv"], cost=False)
     changed = what_if(SparkRunner(session, quiet=True), question, rejected=no)
     found["what if"] = (changed.gained, changed.lost, changed.days, changed.effects)
     runner = SparkRunner(session, quiet=True)

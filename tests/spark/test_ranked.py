@@ -13,7 +13,7 @@ import pytest
 from headgate import Edge, Engine, Event, Node, Subscription
 from headgate.core.snapshot import room_of
 from headgate.core.versions.current import resolved
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.errors import SnapshotError, SubscriptionError
 from headgate.jobs.choosing import has_any
 from headgate.ranking.filters.index import RankedIndex
@@ -195,7 +195,7 @@ def test_the_answers_are_the_librarys_in_any_number_of_shards(
 def check_answers(ready: Job, form: str, out: str, top: Top, snapshot: str) -> None:
     answer = expected(top)
     assert max(map(len, answer)) == min(top.k, 46 if top.mode == "relaxed" else 47)
-    done = ready.match(f"events.{form}", f"best.{out}", snapshot, top=top)
+    done = ready.match(f"events.{form}", f"best.{out}", snapshot, question=Question(top))
     assert (done.events, done.rejected, done.matches) == (30, 0, sum(map(len, answer)))
     assert answers(ready.folder / f"best.{out}") == answer
     assert (sum(batch.events for batch in done.batches), done.met) == (30, 30 if snapshot == "one" else 90)
@@ -213,12 +213,36 @@ def test_workers_answer_as_the_library(ready: Job, top: Top) -> None:
     assert by_event(done.rows) == expected(top)
 
 
+@pytest.mark.parametrize("top", [Top.of(3), Top.of(3, "relaxed")], ids=["exact", "relaxed"])
+def test_what_only_scores_and_clauses_look_at_is_read(
+    session: SparkSession | None, tmp_path: Path, top: Top
+) -> None:
+    """Scores by the event, and clauses of filters that can never match, see all of their columns."""
+    engine = Engine.build(
+        [
+            Subscription("by event", "x > 0", score="price * user.factor"),
+            Subscription("never", "x > 0 AND NULL AND y = 1 AND (NOT b OR z LIKE 'a%')", score=1),
+        ],
+        ranked=True,
+    )
+    engine.save(tmp_path / "snapshot")
+    row = {"id": 1, "x": 1, "y": 1, "b": False, "z": "b", "price": 3.0, "user": {"factor": 2}, "other": 1}
+    events = put_table(tmp_path / "events.parquet", [row], pa.Table.from_pylist([row]).schema)
+    output, rejected = str(tmp_path / "best.jsonl"), str(tmp_path / "rejected.jsonl")
+    match_events(
+        session, str(tmp_path / "snapshot"), events, output, rejected=rejected, question=Question(top)
+    )
+    assert [(each["subscription_id"], each["score"]) for each in get_lines(tmp_path / "best.jsonl")] == [
+        (each.subscription, each.value) for each in engine.top(row, top.k, top.mode)
+    ]
+
+
 NONE = [(snapshot, out) for snapshot in ("one", "three") for out in ("csv", "parquet")]
 
 
 @pytest.mark.parametrize(("snapshot", "out"), NONE)
 def test_the_best_none_is_an_empty_table_with_its_columns(ready: Job, snapshot: str, out: str) -> None:
-    assert ready.match("events.jsonl", f"none.{out}", snapshot, top=Top.of(0)).matches == 0
+    assert ready.match("events.jsonl", f"none.{out}", snapshot, question=Question(Top.of(0))).matches == 0
     if out == "csv":
         assert (ready.folder / "none.csv").read_text() == "event_id,subscription_id,score,rank\n"
         return
@@ -420,10 +444,10 @@ def test_ranks_may_be_insisted_on(job: Job, shards: int) -> None:
     table = put_lines(job.folder / "subs.jsonl", rows)
     compile_lines(job.folder / "snapshot", rows)
     with pytest.raises(SnapshotError, match="was compiled without ranks: compile its subscriptions with"):
-        job.match("subs.jsonl", "best.jsonl", top=Top.of(1))
+        job.match("subs.jsonl", "best.jsonl", question=Question(Top.of(1)))
     assert job.compile(table, ranked=True, shards=shards).ranked
     put_lines(job.folder / "events.jsonl", [{"id": 1, "a": 2, "b": True}, {"id": 2, "a": 2}, {"no": "id"}])
-    done = job.match("events.jsonl", "best.jsonl", top=Top.of(3))
+    done = job.match("events.jsonl", "best.jsonl", question=Question(Top.of(3)))
     assert (done.events, done.rejected, done.matches) == (2, 1, 3)
     # All scores are 0, so the ids decide: by code points.
     found = [tuple(row.values()) for row in get_lines(job.folder / "best.jsonl")]
@@ -520,10 +544,12 @@ def test_a_graph_without_weights_ranks_by_score_alone(job: Job) -> None:
     compile_graph_lines(job.folder / "graph", *rows)
     put_lines(job.folder / "events.jsonl", COMING)
     with pytest.raises(SnapshotError, match="ranks by score and path only: compile the graph with --ranked"):
-        job.match("events.jsonl", "best.jsonl", "graph", top=Top.of(1, "relaxed"))
+        job.match("events.jsonl", "best.jsonl", "graph", question=Question(Top.of(1, "relaxed")))
     done = compile_graph(job.spark, tables, graph, rejected=refused, ranked=True, shards=2, quiet=True)
     assert (done.ranked, done.rejected) == (True, 1)
-    assert job.match("events.jsonl", "best.jsonl", "graph", top=Top.of(1, "relaxed")).matches == 4
+    assert (
+        job.match("events.jsonl", "best.jsonl", "graph", question=Question(Top.of(1, "relaxed"))).matches == 4
+    )
     assert get_lines(job.folder / "best.jsonl")[0] == {
         "event_id": 0,
         "subscription_id": "young",
@@ -542,7 +568,7 @@ def test_filters_of_a_graph_see_the_ids_of_events(job: Job) -> None:
     put(job.folder / "events.csv", "id,source\n7,pub\n5,pub\n1,pub\n")
     pq.write_table(pa.Table.from_pylist(rows), job.folder / "events.parquet")
     for form in ("csv", "parquet"):
-        job.match(f"events.{form}", "best.jsonl", "graph", top=Top.of(2))
+        job.match(f"events.{form}", "best.jsonl", "graph", question=Question(Top.of(2)))
         found = get_lines(job.folder / "best.jsonl")
         assert sorted((row["event_id"], row["subscription_id"]) for row in found) == wanted, form
 

@@ -10,7 +10,7 @@ import pytest
 
 from headgate import Event, Subscription
 from headgate.core.snapshot import digest_of
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.ranking.filters.index import RankedIndex
 from headgate.records.index.index import RecordIndex
 from headgate.runtime import engines
@@ -71,7 +71,9 @@ def test_the_answer_is_the_same_in_portions_of_any_size(
                 (row["id"], each.subscription, rank, each.value, key) for rank, each in enumerate(best, 1)
             ]
     snapshot = tmp_path / "snapshot"
-    task = FrameTask(Group(str(snapshot), digest_of(snapshot)), "records", COLUMNS, numbered=True, top=top)
+    task = FrameTask(
+        Group(str(snapshot), digest_of(snapshot)), "records", COLUMNS, numbered=True, question=Question(top)
+    )
     batch, keys = pa.RecordBatch.from_pylist(ROWS), pa.array(KEYS)
     columns = [batch.column("id"), batch.to_struct_array(), keys]
     packed = pa.RecordBatch.from_arrays(columns, names=["id", PACKED, KEY])
@@ -93,6 +95,6 @@ def test_lines_that_are_no_events_are_passed_over(index: RankedIndex, tmp_path: 
     batch = pa.RecordBatch.from_arrays([lines, pa.array([50, 40, 30, 20, 10])], names=[VALUE, KEY])
     snapshot = tmp_path / "snapshot"
     group = Group(str(snapshot), digest_of(snapshot))
-    task = FrameTask(group, "records", LINES, numbered=True, top=Top.of(1), keyed=True)
+    task = FrameTask(group, "records", LINES, numbered=True, question=Question(Top.of(1)), keyed=True)
     found = [tuple(row.values()) for part in match_frame([batch], task) for row in part.to_pylist()]
     assert found == [("5", 1, 1, 1.0, 30), ("6", 1, 1, 1.0, 10)]

@@ -11,7 +11,7 @@ import pytest
 
 import headgate.spark as hg
 from headgate import Engine, Event, Subscription
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.errors import TableError
 from headgate.jobs.match import matches_schema
 from headgate.local.stream import run_stream
@@ -107,7 +107,7 @@ def test_the_job(session: SparkSession | None, snapshot: Path, tmp_path: Path, f
         str(tmp_path / "events.jsonl"),
         str(to),
         rejected=str(rejected),
-        results=1000,
+        question=Question.of(results=1000),
         quiet=True,
     )
     wanted = [each for each in WANTED if session is None or each["event_id"] != "e3"]
@@ -127,7 +127,8 @@ def test_the_best_of_the_job_and_a_limit(tmp_path: Path) -> None:
     put_lines(tmp_path / "events.jsonl", EVENTS[:2])
     to, events = tmp_path / "matches.jsonl", str(tmp_path / "events.jsonl")
     rejected = str(tmp_path / "rejected.jsonl")
-    match_events(None, str(snapshot), events, str(to), rejected=rejected, results=1, top=Top(1), quiet=True)
+    asked = Question.of(Top(1), results=1)
+    match_events(None, str(snapshot), events, str(to), rejected=rejected, question=asked, quiet=True)
     assert [(row["rank"], row["results"], row["complete"]) for row in get_lines(to)] == [
         (1, [{"name.val": "A"}], False),
         (1, [{"what": "urn:x", "price": "7"}], False),
@@ -146,14 +147,14 @@ def test_csv_has_no_lists(snapshot: Path, tmp_path: Path) -> None:
             str(tmp_path / "events.jsonl"),
             to,
             rejected=str(tmp_path / "rejected.jsonl"),
-            results=7,
+            question=Question.of(results=7),
         )
 
 
 def test_ids_of_another_type_later(snapshot: Path, tmp_path: Path) -> None:
     """A file of results is written again if another task had text for an id."""
     (group,) = open_target(str(snapshot)).groups(1 << 30)
-    task = FrameTask(group, "", "", numbered=False, results=5)
+    task = FrameTask(group, "", "", numbered=False, question=Question.of(results=5))
     found = Engine.open(snapshot).match_batch([Event.from_row({**EVENTS[1], "id": 7})], results=True)
     pq.write_table(found, tmp_path / "part.parquet")
     retype(tmp_path / "part.parquet", matches_schema(task, "string"), "snappy")
@@ -164,7 +165,8 @@ def test_ids_of_another_type_later(snapshot: Path, tmp_path: Path) -> None:
 def frame_task(snapshot: Path, **more: Any) -> FrameTask:
     target = open_target(str(snapshot))
     (group,) = target.groups(1 << 30)
-    return FrameTask(group, target.content, DOCUMENTS, target.numbered, results=1000)._replace(**more)
+    task = FrameTask(group, target.content, DOCUMENTS, target.numbered, question=Question.of(results=1000))
+    return task._replace(**more)
 
 
 def frame_rows() -> pa.RecordBatch:

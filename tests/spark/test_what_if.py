@@ -20,7 +20,7 @@ from headgate.engine.question import Top
 from headgate.errors import SnapshotError, TableError
 from headgate.jobs.what_if import read_rows
 from headgate.tables.places import check_input
-from headgate.tables.requests import Question
+from headgate.tables.requests import WhatIfRequest
 from tests.contract.frames import hostile
 from tests.contract.rooms import ROOMS, Room
 from tests.lanes import some
@@ -142,7 +142,7 @@ def test_dataframes_say_what_the_engine_says(
 
 
 def on_frames(
-    spark: SparkSession, question: Question, *, output: str, effects: str, rejected: str, quiet: bool
+    spark: SparkSession, question: WhatIfRequest, *, output: str, effects: str, rejected: str, quiet: bool
 ) -> Any:
     """Ask the function of DataFrames what the job is asked, and write its tables."""
     del quiet
@@ -206,7 +206,7 @@ def agree(run: Callable[..., WhatIf], tmp_path: Path, room: Room, kind: str, see
     rows, sound = draw_changes(rng, room, model, graph=graph, ranked=ranked)
     changes = put_lines(tmp_path / "changes.jsonl", rows)
     top = {"exact": Top.of(3), "relaxed": Top.of(3, "relaxed"), "graph top": Top.of(2)}.get(kind)
-    question = Question(changes, str(tmp_path / "snapshot"), events, top, cost=False)
+    question = WhatIfRequest(changes, str(tmp_path / "snapshot"), events, top, cost=False)
     done = run(
         question,
         output=str(tmp_path / "change.jsonl"),
@@ -303,7 +303,7 @@ def check_format(session: SparkSession | None, tmp_path: Path, form: str, shards
     events = put_table(tmp_path / f"events.{form}", EVENTS)
     done = what_if(
         session,
-        Question(changes, made, events, noise=0.2),
+        WhatIfRequest(changes, made, events, noise=0.2),
         output=str(tmp_path / f"change.{form}"),
         effects=str(tmp_path / f"effects.{form}"),
         rejected=str(tmp_path / "rejected.jsonl"),
@@ -372,7 +372,7 @@ def test_rows_that_make_no_sense_are_refused_with_the_reason(
     events = put(tmp_path / "events.jsonl", '{"id": 1, "age": 5}\n{"no": "id"}\n')
     done = what_if(
         session,
-        Question(changes, made, events, cost=False),
+        WhatIfRequest(changes, made, events, cost=False),
         rejected=str(tmp_path / "rejected.jsonl"),
         quiet=True,
     )
@@ -421,7 +421,7 @@ def test_who_is_pushed_out_of_the_best(session: SparkSession | None, tmp_path: P
     )
     done = what_if(
         session,
-        Question(changes, str(tmp_path / "snapshot"), events, Top.of(2)),
+        WhatIfRequest(changes, str(tmp_path / "snapshot"), events, Top.of(2)),
         output=str(tmp_path / "change.jsonl"),
         rejected=str(tmp_path / "rejected.jsonl"),
         quiet=True,
@@ -456,7 +456,7 @@ def test_the_graph_may_change_too(session: SparkSession | None, tmp_path: Path) 
     changes = put_lines(tmp_path / "changes.jsonl", rows)
     done = what_if(
         session,
-        Question(changes, str(tmp_path / "snapshot"), events),
+        WhatIfRequest(changes, str(tmp_path / "snapshot"), events),
         output=str(tmp_path / "change.jsonl"),
         rejected=str(tmp_path / "rejected.jsonl"),
         quiet=True,
@@ -483,7 +483,7 @@ def test_nothing_to_do_is_no_error(session: SparkSession | None, tmp_path: Path)
     empty = put(tmp_path / "changes.jsonl", "")
     events = put_lines(tmp_path / "events.jsonl", EVENTS)
     where = {"output": str(tmp_path / "change.csv"), "rejected": str(tmp_path / "rejected.jsonl")}
-    asked = Question(empty, str(tmp_path / "snapshot"), events, cost=False)
+    asked = WhatIfRequest(empty, str(tmp_path / "snapshot"), events, cost=False)
     done = what_if(session, asked, quiet=True, **where)
     assert (done.events, done.effects, done.gained, done.changes) == (8, (), 0, {})
     assert get_table(tmp_path / "change.csv") == []
@@ -495,7 +495,7 @@ def test_nothing_to_do_is_no_error(session: SparkSession | None, tmp_path: Path)
     # Snapshots that were compared lay beside the output, and are gone.
     assert not [each.name for each in tmp_path.iterdir() if each.name.startswith(".")]
     nobody = put(tmp_path / "nobody.jsonl", "")
-    asked = Question(first, str(tmp_path / "snapshot"), nobody)
+    asked = WhatIfRequest(first, str(tmp_path / "snapshot"), nobody)
     done = what_if(session, asked, quiet=True, **where)
     assert (done.events, done.gained, done.days, done.effects[0].share) == (0, 0, None, 0.0)
     assert done.cost is not None
@@ -506,7 +506,7 @@ def test_whoever_comes_and_goes_in_one_table_is_nobody(session: SparkSession | N
     Engine.build([]).save(tmp_path / "snapshot")
     both = [{"id": "s", "filter": "age > 5"}, {"id": "s", "op": "unsubscribe"}]
     changes = put_lines(tmp_path / "changes.jsonl", both)
-    asked = Question(changes, str(tmp_path / "snapshot"), put_lines(tmp_path / "events.jsonl", EVENTS))
+    asked = WhatIfRequest(changes, str(tmp_path / "snapshot"), put_lines(tmp_path / "events.jsonl", EVENTS))
     done = what_if(
         session, asked, output=str(tmp_path / "change.jsonl"), quiet=True, rejected=str(tmp_path / "r.jsonl")
     )
@@ -519,7 +519,7 @@ def test_what_cannot_be_asked_is_one_line(tmp_path: Path) -> None:
     made = snapshot(tmp_path, 2, ranked=True)
     events = put_lines(tmp_path / "events.jsonl", EVENTS)
     changes = put_lines(tmp_path / "changes.jsonl", CHANGES)
-    asked = Question(changes, made, events)
+    asked = WhatIfRequest(changes, made, events)
     for question, error, said in (
         (replace(asked, top=Top.of(3)), SnapshotError, "is cut into shards, and who is reached"),
         (replace(asked, noise=2.0), TableError, "noise 2.0 is not a share of the events"),
@@ -546,7 +546,7 @@ def test_the_cost_is_that_of_the_whole(
     changes = put_lines(tmp_path / "changes.jsonl", rows)
     done = what_if(
         spark,
-        Question(changes, str(tmp_path / "snapshot"), events),
+        WhatIfRequest(changes, str(tmp_path / "snapshot"), events),
         rejected=str(tmp_path / "r.jsonl"),
         quiet=True,
     )

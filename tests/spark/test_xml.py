@@ -131,7 +131,7 @@ def test_files_are_events(drawn: tuple[Job, Engine], tmp_path: Path) -> None:
     assert (done.events, done.rejected) == (2, 2)
     assert job.pairs() == answers(engine, rows)
     assert job.refused_events() == {
-        "c.ttl": "its name ends in none of .xml: rename it, or say --format",
+        "c.ttl": "its name ends in none of .xml, .rss, .atom: rename it, or say --format",
         "deeper/d.xml": "the document is empty: its file has no bytes",
     }
     # One file by itself is no less refused, nor in a backtest.

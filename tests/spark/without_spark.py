@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
+from headgate.engine.question import Question
 from headgate.graph.build.sharding import save_shards
 from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS
 from headgate.jobs.graph import place_graph
@@ -170,7 +171,7 @@ def meetings(snapshot: Path, given: Sequence[Line], top: Top | None, memory: int
             target.numbered,
             sources=sources if first else None,
             tells=first,
-            top=top,
+            question=Question(top),
             keyed=top is not None and len(groups) > 1,
         )
         for _ in both_frame([batch], task, report):
@@ -188,7 +189,12 @@ def match_lines(
     assert len(groups) == 1, "the answers of several groups are merged by Spark"
     batch = pa.RecordBatch.from_pydict({VALUE: pa.array([_bytes(line) for line in given], pa.binary())})
     task = FrameTask(
-        groups[0], target.content, LINES, target.numbered, sources=target.sources(1 << 30), top=top
+        groups[0],
+        target.content,
+        LINES,
+        target.numbered,
+        sources=target.sources(1 << 30),
+        question=Question(top),
     )
     report = Reporter(0)
     told = [row for part in both_frame([batch], task, report) for row in part.to_pylist()]

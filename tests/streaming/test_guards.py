@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from headgate import Engine, Subscription
-from headgate.core.event import SECOND_MARK
+from headgate.core.event import EVENT_TIME, SECOND_MARK
+from headgate.core.values import MARKS
 from headgate.errors import EventError, TableError
 from headgate.runtime.snapshots import Version
 from headgate.runtime.state import State
@@ -198,6 +199,14 @@ def test_an_error_of_the_disk_is_no_dead_letter(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "open", stale)
     with pytest.raises(OSError, match="Stale"):
         list(read_given([given], reading))
+
+
+@pytest.mark.parametrize("mark", ["", *MARKS])
+def test_a_record_has_its_time_whatever_names_mean(mark: str) -> None:
+    given = message(b'{"id": 1, "time": "2026-01-01T10:00:00Z"}')
+    [[row]] = read_given([given], SourceReading("records", None, "time", mark=mark))
+    assert not isinstance(row.event, EventError)
+    assert row.event.attributes_as(mark)[EVENT_TIME] == row.event.time is not None
 
 
 @pytest.mark.parametrize("content", ["records", "xml"])

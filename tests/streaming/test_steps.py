@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headgate import Engine, Subscription
+from headgate.engine.question import ALL
 from headgate.runtime.state import State
 from headgate.spark.stream.batch import match_rows
 from headgate.spark.stream.sinks import open_sink
@@ -64,7 +65,7 @@ def attempt(world: World, batches: list[DataFrame], spark: SparkSession) -> None
     subscriptions = log_of(settings, state)
     try:
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
-        schema = match_schema(numbered=numbered, top=None)
+        schema = match_schema(ALL, numbered=numbered)
         sink = open_sink(spark, settings)
         telling = StreamReporter(settings, state.root, quiet=True)
         do = Batches(settings, state, subscriptions, sink, schema, telling)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from headgate import Engine, Event
 from headgate.contents.protocol import SCORE, SUBSCRIPTION_ID
+from headgate.engine.question import Question
 from headgate.errors import GraphError
 from headgate.local import stream as local_stream
 from headgate.runtime.engines import Runtime
@@ -214,7 +215,7 @@ def rows_of(
     engines: Runtime, events: Sequence[Event], ids: pa.Array[Any], top: Top | None
 ) -> list[dict[str, Any]]:
     """Ask live subscriptions, and put the portions of the answer together."""
-    return [row for part in engines.ask(events, ids, top) for row in part.to_pylist()]
+    return [row for part in engines.ask(events, ids, Question(top)) for row in part.to_pylist()]
 
 
 def answer(engine: Engine, event: Event, settings: StreamSettings) -> list[Match]:

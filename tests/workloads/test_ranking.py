@@ -14,9 +14,9 @@ from benchmarks.workload_statistics import measure_boxes
 from headgate import Event, Subscription
 from headgate.errors import HeadgateError
 from headgate.records.index.index import RecordIndex
-from headgate.records.programs.binding import bindable
 from headgate.workloads.ranking import TABLE_1, Columns, Lists, Ranking, RankingWorkload, Sparse
 from tests.cli.running import Command
+from tests.records.programs import bindable
 from tests.seeds import examples
 from tests.spark.files import get_table
 

@@ -77,6 +77,16 @@ def concerned(trial: Trial, moved: Mapping[Id, Mapping[str, int]]) -> list[Any]:
     return list(dict.fromkeys([*trial.changes, *moved]))
 
 
+def share_and_flag(after: int, events: int, noise: float) -> tuple[float, str]:
+    """Return the share of events that a subscription matches, and what is odd about that.
+
+    >>> share_and_flag(3, 10, 0.2), share_and_flag(1, 10, 0.2), share_and_flag(0, 10, 0.2)
+    ((0.3, 'noisy'), (0.1, ''), (0.0, 'matches nothing'))
+    """
+    share = after / events if events else 0.0
+    return share, NOTHING if not after else NOISY if share > noise else ""
+
+
 def effects_of(
     trial: Trial,
     moved: Mapping[Id, Mapping[str, int]],
@@ -93,10 +103,9 @@ def effects_of(
         before, after = matches.get(identity, (0, 0))
         change = trial.changes.get(identity)
         op, text = (change.op, change.filter) if change else ("", "")
-        share = after / events if events else 0.0
-        flag = ""
-        if change is not None and op != UNSUBSCRIBE:
-            flag = NOTHING if not after else NOISY if share > noise else ""
+        share, flag = share_and_flag(after, events, noise)
+        if change is None or op == UNSUBSCRIBE:
+            flag = ""
         gained, lost = (moved.get(identity, {}).get(way, 0) for way in (GAINED, LOST))
         effects.append(Effect(identity, op, before, after, gained, lost, share, flag, text))
     return tuple(sorted(effects, key=lambda each: (-each.after, -each.before, each.id)))

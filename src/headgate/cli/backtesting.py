@@ -128,7 +128,7 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
         refused = rejected or str(Path(folder) / "rejected.jsonl")
         if asked.snapshot is not None:
             _check_snapshot(asked.snapshot, compiled)
-            asked.question(asked.snapshot).check(asked.output, effects, refused)
+            asked.request(asked.snapshot).check(asked.output, effects, refused)
         else:
             _check_tables(asked, effects, refused)
         tables = [asked.changes, asked.events, asked.subscriptions]
@@ -143,14 +143,14 @@ def _try_changes(asked: WhatIf, compiled: Compile, where: Where, *, quiet: bool,
 
         def run(runner: Runner) -> Tried:
             _compile(runner, asked, compiled, taxonomy, folder)
-            return what_if(runner, asked.question(made), **outputs)
+            return what_if(runner, asked.request(made), **outputs)
 
         done = run_on(where, large, run, quiet=quiet)
         lost = refused if rejected else None
         if asked.page is not None:
             write_what_if(
                 done,
-                asked.question(made),
+                asked.request(made),
                 Path(asked.page),
                 title=Path(asked.changes).name,
                 command=shown_command(sys.argv[1:]),

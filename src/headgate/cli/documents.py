@@ -57,7 +57,10 @@ def refuse_options(content: str) -> None:
 def read_document(content: str, text: str, asked: OneEvent) -> Event:
     """Read an event that is a document: a file, text, standard input, or a row of a table as JSON."""
     from headgate.contents.registry import kind_of
-    from headgate.core.event import FEED_TYPES, Event, read_object
+    from headgate.core.event import FEED_TYPES, ID, Event, read_object
+    from headgate.core.values import fold
+    from headgate.tables.document_rows import event_of_row
+    from headgate.tables.event_rows import is_record
     from headgate.tables.requests import check_type, type_of_file
 
     kind = kind_of(content)
@@ -69,15 +72,14 @@ def read_document(content: str, text: str, asked: OneEvent) -> Event:
         written = kind.markup
     if written is None and begins == b"{":
         row = read_object(plain)
-        event = Event.from_row({"id": "", **row})
-        if kind.rows and isinstance(event.data, dict):
-            event = Event("", row, source=event.source)
-        elif event.content_type not in kind.types.values():
-            what = "a record" if isinstance(event.data, dict) else event.content_type
+        names = {fold(name): value for name, value in row.items()}
+        if not kind.rows and is_record(names, None):
             raise EventError(
-                f"the event is {what}, and these filters look at {kind.title}: give a document, or its text "
-                "in 'data' and its format in 'datacontenttype'"
+                f"the event is a record, and these filters look at {kind.title}: give a document, or its "
+                "text in 'data' and its format in 'datacontenttype'"
             )
+        named = row if ID in names else {ID: "", **row}
+        event = event_of_row(named, kind, None, row if kind.rows else None)
     elif written is None:
         raise click.UsageError(
             f"--event: say --format, or name a file that ends in {', '.join(kind.suffixes)}"
@@ -90,8 +92,15 @@ def read_document(content: str, text: str, asked: OneEvent) -> Event:
     return kind.one(event, asked.item)
 
 
-def read_row(text: str) -> dict[str, object]:
-    """Read an event that is a record: a file with one JSON object, the object itself, or standard input."""
+def read_record(text: str) -> Event:
+    """Read an event that is a record, as the library does; it needs no id, because it is the only one."""
+    from headgate.engine.inputs import event_of
+
+    return event_of(_object_in(text), "")
+
+
+def _object_in(text: str) -> dict[str, object]:
+    """Read a file with one JSON object, the object itself, or standard input."""
     from headgate.core.event import read_object
     from headgate.tables.places import ENDINGS
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from headgate.cli.documents import OneEvent, read_document, read_row, refuse_options
+from headgate.cli.documents import OneEvent, read_document, read_record, refuse_options
 from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option, quiet_option, tell
 from headgate.core.settings import setting, settings_of
@@ -232,13 +232,12 @@ def explain(asked: Explain, *, quiet: bool, as_json: bool) -> None:
             raise click.UsageError(f"{option} goes with --filter, or --snapshot and --subscription")
     from headgate.contents.kind import ALLOW
     from headgate.contents.registry import kind_of
-    from headgate.core.event import Event
     from headgate.tables.requests import read_taxonomy
 
     content = _content(asked.snapshot, asked.dialect)
     refuse_options(content)
     kind = kind_of(content)
-    data = read_document(content, asked.event, asked) if kind.documents else Event("", read_row(asked.event))
+    data = read_document(content, asked.event, asked) if kind.documents else read_record(asked.event)
     results = next((each for each in (asked.bindings, asked.tuples) if each is not None), None)
     if wanted is not None:
         told = explain_rank(data, str(asked.snapshot), str(asked.subscription), wanted)

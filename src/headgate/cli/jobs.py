@@ -135,8 +135,8 @@ def match(asked: Match, where: Where, *, strict: bool, quiet: bool, as_json: boo
 
     refused = asked.rejected or beside(asked.output, "rejected")
     arguments = {**asked.arguments, "rejected": refused}
+    check_match(**{name: value for name, value in arguments.items() if name != "graph"})
     wanted: dict[str, Any] = {"graph": asked.graph, "top": asked.best}
-    check_match(**{name: value for name, value in arguments.items() if name not in wanted})
     check_target(asked.snapshot, **wanted)
     large = why_large([asked.events])
     shell.prepare(where, large)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headgate.cli.documents import OneEvent, read_document, read_row, refuse_options
+from headgate.cli.documents import OneEvent, read_document, read_record, refuse_options
 from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option, quiet_option, shown_command, tell
 from headgate.core.settings import setting
 from headgate.errors import SnapshotError
 
 if TYPE_CHECKING:
-    from headgate.core.event import Event
     from headgate.graph.index import GraphIndex
 
 
@@ -65,7 +64,7 @@ def report_graph(asked: ReportGraph, *, quiet: bool, as_json: bool) -> None:
     refuse_options(content)
     shown = None
     if event is not None:
-        shown = kind.shown(read_document(content, event, asked)) if kind.documents else _event(event)
+        shown = kind.shown(read_document(content, event, asked)) if kind.documents else read_record(event)
     from headgate.core.ids import fit_id
     from headgate.report.graph.page import GraphReport, write
     from headgate.runtime.progress import step
@@ -121,14 +120,6 @@ def report_plan(network: str, output: str, *, quiet: bool, as_json: bool) -> Non
     tell(
         {"views": len(saved.ids), "output": output}, [sentence(saved), f"drawn in {output}"], as_json=as_json
     )
-
-
-def _event(text: str) -> Event:
-    """Read an event; it needs no id, because it is the only one."""
-    from headgate.core.event import Event
-
-    row = read_row(text)
-    return replace(Event.from_row({"id": "", **row}), data=row)
 
 
 def _check_graph(path: str, folder: Path) -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.backtest.effects import NOISY, NOTHING
+from headgate.backtest.effects import share_and_flag
 from headgate.console.draft import Planned, Refused, Row, changes_graph, ids_of, plan
 from headgate.errors import EventError, HeadgateError, SubscriptionError
 from headgate.runtime.operations import UNSUBSCRIBE
@@ -243,8 +243,7 @@ class Run:
             op = planned.ops.get(identity, "")
             if not (op or each.gained or each.lost or each.higher or each.lower):
                 continue
-            share = each.after / result.events if result.events else 0.0
-            silent = not each.after and op != UNSUBSCRIBE
+            share, flag = share_and_flag(each.after, result.events, NOISE)
             stored = self.tenant.store.subscriptions.get(identity)
             consumer = planned.rows.get(identity, {}).get("consumer")
             effects.append(
@@ -254,7 +253,7 @@ class Run:
                     op=op,
                     filter=filters.get(identity, ""),
                     share=share,
-                    flag=NOTHING if silent else NOISY if share > NOISE else "",
+                    flag="" if op == UNSUBSCRIBE else flag,
                     consumer=str(consumer or (DEFAULT if stored is None else stored.consumer)),
                 )
             )

@@ -87,10 +87,14 @@ class BlockTail:
         """Return a filter."""
         return self._filters[place]
 
+    def admit(self, compiled: Any) -> None:
+        """Refuse a filter that the base cannot have beside those that came late."""
+        with self._lock:
+            self._base.admit(compiled, self._filters)
+
     def add(self, compiled: Any) -> None:
         """Append a filter."""
         with self._lock:
-            self._base.admit(compiled, self._filters)
             try:
                 self._writer.add(compiled)
             except BaseException:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from headgate.contents.live import FrozenBase, LiveIndex, LiveState
 from headgate.contents.portions import Portion
 from headgate.contents.protocol import PAIRS, CheckCosts, slice_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, Event, column_of
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.interning import TextPool
 from headgate.core.omission import tell_all
 from headgate.core.snapshot import open_snapshot, write_snapshot
@@ -66,9 +66,100 @@ class BaseMatcher(ABC):
     def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes."""
 
+    def asked(self, document: Any) -> NDArray[np.int32]:
+        """List the filters that something slower decides for a document, rising: none."""
+        del document
+        return np.zeros(0, np.int32)
+
     def match(self, document: Any, left_out: dict[int, str] | None = None) -> NDArray[Any]:
         """List the filters that hold, rising; what is too much goes to `left_out`, with the reason."""
         return self.match_encoded(document, self.encode(document), {} if left_out is None else left_out)
+
+
+class DecidingMatcher(BaseMatcher):
+    """Filters of several patterns each: a pattern that holds decides, or has a slower judge be asked.
+
+    Filter f has the patterns from first[f] on; `decides` tells of each pattern which of both it does.
+    """
+
+    def __init__(self, inner: Any, first: NDArray[np.int64], decides: NDArray[np.bool_]) -> None:
+        self.inner = inner
+        self._first = first
+        self._decides = decides
+        self._plain = len(decides) == len(first) - 1 and bool(decides.all())
+
+    @cached_property
+    def _owner(self) -> NDArray[np.int32]:
+        return np.repeat(np.arange(len(self._first) - 1, dtype=np.int32), np.diff(self._first))
+
+    @property
+    def finds_words(self) -> bool:
+        """Tell whether words are looked up to encode a document."""
+        return bool(self.inner.finds_words)
+
+    def encode(self, document: Any) -> Any:
+        """Make of a document what patterns are asked with."""
+        return self.inner.encode(document)
+
+    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> NDArray[np.int32]:
+        """List the filters that hold for a document that is encoded, rising."""
+        if self._plain:
+            plain: NDArray[np.int32] = self.inner.match_encoded(document, encoded, left_out)
+            return plain
+        sure, asked = self._decided(document, encoded, left_out)
+        if len(asked):
+            sure = np.union1d(sure, self._ask(document, asked, left_out))
+        for number in sure.tolist() if left_out else ():
+            # One of its patterns was too much, and another decided.
+            left_out.pop(number, None)
+        return sure.astype(np.int32)
+
+    def asked(self, document: Any) -> NDArray[np.int32]:
+        """List the filters that are not decided by patterns alone for a document, rising."""
+        if self._plain:
+            return super().asked(document)
+        return self._decided(document, self.encode(document), {})[1]
+
+    def _decided(
+        self, document: Any, encoded: Any, left_out: dict[int, str]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """List the filters that hold by their patterns, and those that are to be asked."""
+        lost: dict[int, str] = {}
+        patterns = self.inner.match_encoded(document, encoded, lost)
+        decides, owner = self._decides[patterns], self._owner[patterns]
+        sure = np.unique(owner[decides])
+        asked = np.concatenate([owner[~decides], *self._asked_besides(document, lost)])
+        left_out |= {int(self._owner[pattern]): why for pattern, why in lost.items()}
+        return sure, np.setdiff1d(asked, sure) if len(asked) else asked
+
+    def _asked_besides(self, document: Any, lost: dict[int, str]) -> Sequence[NDArray[np.int32]]:
+        """List filters that are asked though no pattern holds; takes out of `lost` what is asked instead."""
+        del document, lost
+        return ()
+
+    @abstractmethod
+    def _ask(self, document: Any, numbers: NDArray[np.int32], left_out: dict[int, str]) -> NDArray[np.int32]:
+        """Ask about some filters: list those that hold."""
+
+    @abstractmethod
+    def _asking(self, document: Any, numbers: NDArray[np.int32]) -> NDArray[np.float64] | float:
+        """Estimate what it takes to ask about some filters."""
+
+    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+        """Match a document once more, and add for each filter whether it is checked, and what that takes.
+
+        A filter of several patterns is checked if one of them is; what asking takes counts too.
+        """
+        if self._plain:
+            self.inner.costs(document, candidates, work)
+            return
+        count = len(self._owner)
+        checked, steps = np.zeros(count, np.int64), np.zeros(count)
+        self.inner.costs(document, checked, steps)
+        np.add.at(work, self._owner, steps)
+        candidates[np.unique(self._owner[checked > 0])] += 1
+        asked = self.asked(document)
+        work[asked] += self._asking(document, asked)
 
 
 class FilterWriter(Protocol):
@@ -122,7 +213,7 @@ class DocumentBase(FrozenBase):
     def with_filters(self, ids: Ids, filters: TextPool, columns: Any) -> Self:
         """Build a base of other filters, with the settings of this one."""
 
-    def admit(self, found: Any, late: Sequence[Any]) -> None:
+    def admit(self, filter_: Any, late: Sequence[Any]) -> None:
         """Refuse a filter that cannot be here, given those that came late."""
 
     def _prepared(self, number: int) -> Any:
@@ -227,7 +318,7 @@ class _Answer(NamedTuple):
 
     event: Event
     key: tuple[Any, int, int]
-    found: list[Id]
+    ids: list[Id]
     left_out: list[tuple[Id, str]]
 
 
@@ -266,16 +357,14 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
     ) -> tuple[Ids, TextPool]:
         """Parse subscriptions and have their filters written in the order of their ids."""
         read = read or cls.read_filter
-        rows = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in rows)
-        by_id = {each.id: each for each in rows}
+        ids, ordered = sorted_by_id(subscriptions)
 
         def added(row: Subscription) -> str:
             text, pattern = read(row.filter, row.dialect)
             writer.add(pattern)
             return text
 
-        return ids, TextPool.build(made_of([by_id[identity] for identity in ids], added))
+        return ids, TextPool.build(made_of(ordered, added))
 
     def match(self, event: Event) -> list[Id]:
         """List the ids of the matching subscriptions, sorted.
@@ -318,7 +407,7 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
             ids = state.match_one(self._document(event), left_out)
             held = self._local.answer = _Answer(event, key, ids, left_out)
         tell_all(event.id, held.left_out)
-        return held.found
+        return held.ids
 
     def ask(
         self, events: pa.RecordBatch | Sequence[Event], ids: pa.Array[Any], most: int = PAIRS
@@ -357,6 +446,11 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
             numbers.append(matches)
         return Portion(0, len(documents), np.concatenate(events), np.concatenate(numbers), state)
 
+    def verified(self, event: Event) -> list[Id]:
+        """List the subscriptions of the base that patterns alone do not decide for an event."""
+        base = self._state.base
+        return base.listed(base.matcher.asked(self._document(event)))
+
     def check_costs(self, events: pa.RecordBatch | Sequence[Event]) -> CheckCosts:
         """Match some events again, and count what is checked; filters that came lately are left out."""
         base = self._state.base
@@ -373,13 +467,8 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
         """Have none: patterns cannot be asked by planes."""
         del first, size
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        text, pattern = self.read_filter(subscription.filter, subscription.dialect)
-        self._add(subscription.id, text, pattern)
-
-    def _compiled(self, text: str) -> Any:
-        return self._parse(text)
+    def _read(self, text: str, dialect: str) -> tuple[str, Any]:
+        return self.read_filter(text, dialect)
 
     def _rebuilt(self, moment: Moment[DocumentState[BaseT]]) -> DocumentState[BaseT]:
         state, kept, late = moment

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.core.subscription import Subscription
 
 
 LISTED = 1 << 16
@@ -106,6 +107,9 @@ class Tail(Protocol):
 
     def __len__(self) -> int:
         """Count the filters that readers can see."""
+
+    def admit(self, compiled: Any, /) -> None:
+        """Refuse a filter that cannot be here, before anything is changed for it."""
 
     def add(self, compiled: Any, /) -> object:
         """Append a filter. Writer only."""
@@ -316,13 +320,13 @@ class LiveIndex(Asks, Generic[StateT]):
         self._state = state
         self._writing = threading.RLock()
         self._compacting = threading.Lock()
-        self._changes: list[tuple[Id, str | None]] | None = None
+        self._changes: list[tuple[Id, tuple[str, Any] | None]] | None = None
         self._failure: BaseException | None = None
         self._aside: threading.Thread | None = None
 
     @abstractmethod
-    def _compiled(self, text: str) -> Any:
-        """Compile a filter in the room's own dialect; refuses a bad one."""
+    def _read(self, text: str, dialect: str) -> tuple[str, Any]:
+        """Compile a filter, and write it in the room's own dialect; refuses a bad one."""
 
     @abstractmethod
     def _rebuilt(self, moment: Moment[StateT]) -> StateT:
@@ -359,17 +363,24 @@ class LiveIndex(Asks, Generic[StateT]):
             self.compact()
         self._state.base.save(path, source=source)
 
-    def _add(self, identity: Id, text: str, compiled: Any) -> None:
-        """Add a subscription; it matches from now on. Refuses an id that is here."""
+    def prepare(self, subscription: Subscription) -> tuple[str, Any]:
+        """Compile a filter for `subscribe`; refuses a bad one."""
+        self._raise_failure()
+        text, compiled = self._read(subscription.filter, subscription.dialect)
+        self._state.tail.admit(compiled)
+        return text, compiled
+
+    def subscribe(self, subscription: Subscription, prepared: tuple[str, Any] | None = None) -> None:
+        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
+        identity, prepared = subscription.id, prepared or self.prepare(subscription)
         with self._writing:
-            self._raise_failure()
             check_id(identity)
             self._state.check_type(identity)
             if self._state.find(identity) >= 0:
                 raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
-            self._state.add(identity, text, compiled)
+            self._state.add(identity, *prepared)
             if self._changes is not None:
-                self._changes.append((identity, text))
+                self._changes.append((identity, prepared))
             if self._due() and (self._aside is None or not self._aside.is_alive()):
                 self._aside = threading.Thread(
                     target=self._compact_aside, name="headgate-compaction", daemon=True
@@ -398,11 +409,11 @@ class LiveIndex(Asks, Generic[StateT]):
             try:
                 fresh = self._rebuilt(moment)
                 with self._writing:
-                    for identity, text in self._changes:
-                        if text is None:
+                    for identity, prepared in self._changes:
+                        if prepared is None:
                             fresh.remove(identity)
                         else:
-                            fresh.add(identity, text, self._compiled(text))
+                            fresh.add(identity, *prepared)
                     self._state = fresh
             finally:
                 with self._writing:

@@ -275,8 +275,11 @@ class Content(Protocol):
     def filter(self, identity: Id) -> str:
         """Return the text of a subscription's filter, in the room's own dialect."""
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription."""
+    def prepare(self, subscription: Subscription) -> Any:
+        """Compile a filter for `subscribe`, or refuse it; nothing is changed."""
+
+    def subscribe(self, subscription: Subscription, prepared: Any = None) -> None:
+        """Add a subscription; `prepared` is what `prepare` gave of it, if it was asked."""
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription."""

@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents import settings
 from headgate.contents.protocol import SUBSCRIPTION_ID
-from headgate.core.arguments import told
 from headgate.core.omission import tell
-from headgate.errors import EventError, TableError
+from headgate.errors import EventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,23 +64,6 @@ class Gives(Protocol):
 
 Home = tuple[Any, Any]
 """A filter: the index that has it, and its id there."""
-
-
-def read_limit(results: object) -> int | None:
-    """Take how many rows are wanted of a match: True is the usual number, False is none.
-
-    >>> read_limit(True), read_limit(20), read_limit(False)
-    (1000, 20, None)
-    """
-    if results is None or results is False:
-        return None
-    if results is True:
-        return settings.RESULTS
-    if not isinstance(results, int) or not 1 <= results <= settings.MOST_RESULTS:
-        shown = results if isinstance(results, int | float | str) else told(results)
-        most = f"from 1 to {settings.MOST_RESULTS:,}"
-        raise TableError(f"results is {shown!r}: give True, or how many rows of a match, {most}")
-    return results
 
 
 def with_results(

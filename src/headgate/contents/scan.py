@@ -199,12 +199,8 @@ class ScanIndex(DocumentIndex[ScanBase]):
         text = self.filter(identity)
         return ScanVerdict(self.kind.holds(text, self.kind.document(event)), text)
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; refuses a bad filter, and an id that is here."""
-        self._add(subscription.id, *self.kind.read_filter(subscription.filter, subscription.dialect))
-
-    def _compiled(self, text: str) -> str:
-        return text
+    def _read(self, text: str, dialect: str) -> tuple[str, str]:
+        return self.kind.read_filter(text, dialect)
 
 
 class ScanWriter:

@@ -55,6 +55,10 @@ class Scoring(NamedTuple):
 class TermReader(Protocol):
     """What computes terms for events; NaN where one is NULL or no number."""
 
+    @property
+    def attributes(self) -> set[tuple[str, ...]]:
+        """Return what of events the terms look at."""
+
     def one(self, event: Event) -> NDArray[np.float64]:
         """Compute them for one event."""
 

@@ -1,4 +1,4 @@
-"""What requests of several jobs say: of filters, of documents, of refused rows, of what matches give."""
+"""What requests of several jobs say: of filters, of documents, of refused rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 REFUSED = "`OUTPUT-rejected.jsonl`"
 """Where refused rows go, if nothing is said."""
-RESULTS, MOST_RESULTS = 1_000, 1_000_000
-"""Rows of what a match gives: unless another number is asked for, and at most."""
 
 
 def formats() -> tuple[str, ...]:
@@ -110,27 +108,3 @@ class Documents(Request):
         listed=formats,
         more="These are rows that have no `datacontenttype`, and files whatever their names.",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Giving(Request):
-    """Whether matches say what they give."""
-
-    results: bool = setting(
-        "also what each match gives, [`results` and `complete`](engine.md#results-in-bulk): bindings of RDF, "
-        "tuples of XML",
-        False,
-    )
-    results_limit: int | None = setting(
-        "rows of a match, at most",
-        needs="results",
-        metavar="N",
-        least=1,
-        most=MOST_RESULTS,
-        shown=f"{RESULTS:,}",
-    )
-
-    @property
-    def limit(self) -> int | None:
-        """Return how many rows of what a match gives are wanted; None if it is not asked for."""
-        return (self.results_limit or RESULTS) if self.results else None

@@ -19,6 +19,7 @@ for _place in range(64):
 
 EACH = np.uint64(0x0101010101010101)
 """Times a byte: a word that has it eight times."""
+HALF = 32
 _LOW, _TOP = EACH * np.uint64(0x7F), EACH * np.uint64(0x80)
 
 
@@ -75,3 +76,26 @@ def zero_bytes(word: np.uint64) -> np.uint64:
     '0x80008000800000'
     """
     return ~(((word & _LOW) + _LOW) | word | _LOW)
+
+
+@bare_inner
+def packed(high: int | np.int64, low: int | np.int64) -> np.int64:
+    """Put two numbers of 32 bits into one word: an epoch, say, and what it holds for.
+
+    >>> word = packed(np.int64(7), 9)
+    >>> upper(word), lower(word)
+    (7, 9)
+    """
+    return (np.int64(high) << HALF) | np.int64(low)
+
+
+@bare_inner
+def upper(word: np.int64) -> np.int64:
+    """Return the upper half of a word."""
+    return word >> HALF
+
+
+@bare_inner
+def lower(word: np.int64) -> np.int64:
+    """Return the lower half of a word."""
+    return word & 0xFFFFFFFF

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.core.subscription import Subscription
 
     Column = pa.Array[Any]
 
@@ -234,3 +235,11 @@ def fit_id(identity: Id, *, numbered: bool) -> Id | None:
     if isinstance(identity, int):
         return str(identity)
     return int(identity) if is_whole(identity) else None
+
+
+def sorted_by_id(subscriptions: Iterable[Subscription]) -> tuple[Ids, list[Subscription]]:
+    """Sort subscriptions by their ids, and return these, too; refuses what `Ids.of` refuses."""
+    given = list(subscriptions)
+    ids = Ids.of(each.id for each in given)
+    by_id = {each.id: each for each in given}
+    return ids, [by_id[identity] for identity in ids.to_list()]

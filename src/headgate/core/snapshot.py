@@ -287,12 +287,13 @@ KNOWN, SETTLED = 64, 100_000_000
 
 def _read_manifest(path: Path) -> tuple[dict[str, Any], str]:
     """Read a manifest, once as long as it is the same file; whoever asks must not change it."""
-    stamp, known = _stamp(path), _known.get(path)
+    place = path.absolute()
+    stamp, known = _stamp(path), _known.get(place)
     if known is not None and known.stamp == stamp:
         return known.manifest, known.digest
     manifest, digest = _parse_manifest(path)
     if stamp is not None and time.time_ns() - stamp[1] > SETTLED:
-        _known[path] = _Known(stamp, manifest, digest)
+        _known[place] = _Known(stamp, manifest, digest)
         while len(_known) > KNOWN:
             _known.pop(next(iter(_known)), None)
     return manifest, digest

@@ -28,7 +28,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from enum import IntEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
 from headgate.errors import EventError
@@ -52,6 +52,11 @@ MAX_DEPTH = 32
 
 MAX_DECIMAL = 76
 """Digits of a decimal, before and after the point: those of Arrow's widest; Spark has 38."""
+
+SPELLINGS = 1 << 12
+"""Names that are kept, at most."""
+LONGEST = 64
+"""Letters of a name that is kept, at most."""
 
 _MARKED = frozenset(MARKS)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -317,6 +322,50 @@ def _check_decimal(value: Decimal, path: Path) -> None:
             f"attribute {dotted(path)}: a decimal of more than {MAX_DECIMAL} digits is not supported; "
             "round it, or send it as a string"
         )
+
+
+class CheckedObjects:
+    """Objects that are checked and not flattened. Names that were seen before are not looked at again."""
+
+    def __init__(self, part: Callable[[str], str] = fold) -> None:
+        self._part = part
+        """Makes the part of a path of a name: an object with two names of one part is refused."""
+        self._spelled: dict[str, str] = {}
+        self._distinct: set[str] = set()
+        """Names of which no two have the same part."""
+
+    def check(self, value: dict[str, Any], depth: int) -> None:
+        """Refuse what `flatten_into` refuses, in whatever words; `depth` counts the objects around it."""
+        if depth >= MAX_DEPTH:
+            raise EventError(f"objects nest deeper than {MAX_DEPTH}")
+        if not self._distinct.issuperset(value):
+            self._learn(value)
+        for each in value.values():
+            kind = type(each)
+            if kind is str:
+                if not each.isascii():
+                    check(each, ())
+            elif kind is int:
+                if not INT64_MIN <= each <= INT64_MAX:
+                    check(each, ())
+            elif kind is dict:
+                self.check(each, depth + 1)
+            elif kind is not float and kind is not bool and each is not None:
+                check(each, ())
+
+    def _learn(self, names: Iterable[object]) -> None:
+        parts = set()
+        for name in names:
+            if not isinstance(name, str):
+                raise EventError("the name of an attribute is not text")
+            part = self._part(name)
+            if part in parts:
+                raise EventError("an attribute is given twice")
+            parts.add(part)
+            kept = len(self._spelled) < SPELLINGS and len(name) <= LONGEST
+            # Of two spellings the first one is kept; objects with the other one come here each time.
+            if kept and self._spelled.setdefault(part, name) == name:
+                self._distinct.add(name)
 
 
 def dotted(path: Path) -> str:

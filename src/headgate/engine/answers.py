@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,14 +20,15 @@ import pyarrow as pa
 
 from headgate.contents.documents import DocumentIndex
 from headgate.contents.portions import Portion, lists_of
-from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
-from headgate.contents.results import RESULT_COLUMNS, Gives, with_results
+from headgate.contents.protocol import EVENT_ID
+from headgate.contents.results import Gives
 from headgate.core.arguments import told
 from headgate.core.event import CONTENT_TYPE, SOURCE, Event, column_of
 from headgate.core.omission import Omissions, RenamedOmissions, tell
 from headgate.core.values import fold, kind_of
 from headgate.engine.backend import MOST, in_slices
 from headgate.engine.inputs import event_of
+from headgate.engine.question import ALL
 from headgate.errors import EventError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Id
     from headgate.engine.backend import Backend, Column, Events
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question, Top
     from headgate.engine.statistics import Statistics
 
 
@@ -75,30 +76,20 @@ def visible(value: object) -> object:
 def table_of(
     backend: Backend,
     parts: Iterable[tuple[Events, Column]],
-    top: Top | None,
+    question: Question,
     statistics: Statistics | None = None,
     threads: int = 1,
-    limit: int | None = None,
 ) -> pa.Table:
-    """Put answers about all events into one table, and count them; with a limit, results are among them."""
-    kinds: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if backend.numbered else pa.string()}
-    if top is not None:
-        kinds |= {SCORE: pa.float64(), RANK: pa.int32()}
-    if limit is not None:
-        kinds |= RESULT_COLUMNS
+    """Put answers about all events into one table, and count them."""
     batches: list[pa.RecordBatch] = []
     ids: Any = pa.int64()
     asking = ask if statistics is None else statistics.ask
     for events, names in parts:
         ids = names.type
         backend.check_sources(events, names)
-        read = events if limit is None else read_events(backend, events, names)
-        portions = asking(backend, read, names, top, MOST, threads)
-        if limit is None:
-            batches += (batch for portion in portions for batch in portion.batches(names))
-        else:
-            batches += with_results(portions, read, names, backend.homes, limit)
-    schema = pa.schema({EVENT_ID: ids, **kinds})
+        find = partial(asking, backend, ids=names, question=question, most=MOST, threads=threads)
+        batches += question.batches(find, events, names, backend, backend.homes)
+    schema = pa.schema({EVENT_ID: ids, **question.columns(numbered=backend.numbered)})
     # One without rows does not know the types of its ids.
     return pa.Table.from_batches([_cast(each, schema) for each in batches if each.num_rows], schema)
 
@@ -136,7 +127,7 @@ def lists_by(
     asking = ask if statistics is None else statistics.ask
     for events, ids in batches:
         backend.check_sources(events, ids)
-        lists += lists_of(asking(backend, events, ids, None, MOST, 1), len(events))
+        lists += lists_of(asking(backend, events, ids, ALL, MOST, 1), len(events))
     return lists
 
 
@@ -157,18 +148,18 @@ def check_threads(threads: object) -> int:
 
 
 def ask(
-    backend: Backend, events: Events, ids: Column, top: Top | None, most: int, threads: int
+    backend: Backend, events: Events, ids: Column, question: Question, most: int, threads: int
 ) -> Iterator[Portion]:
     """Do as `Backend.ask`, by several threads."""
     size = max(LEAST_RUN, min(MOST_RUN, -(-len(events) // threads)))
     if threads == 1 or len(events) <= size:
-        yield from backend.ask(events, ids, top, most)
+        yield from backend.ask(events, ids, question, most)
         return
 
     def run(asked: tuple[int, Events, Column]) -> tuple[list[Portion], Omissions]:
         begin, some, own = asked
         with Omissions() as left_out:
-            return [each.moved(begin) for each in backend.ask(some, own, top, most)], left_out
+            return [each.moved(begin) for each in backend.ask(some, own, question, most)], left_out
 
     for portions, left_out in spread(run, list(in_slices(events, ids, size)), threads):
         for each in left_out:

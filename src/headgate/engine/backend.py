@@ -11,13 +11,13 @@ once, with ids in the place of theirs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from headgate.contents.protocol import Measures, TaxonomyAware, slice_of
 from headgate.contents.registry import kind_of
 from headgate.core.ranks import EXACT, Best
-from headgate.errors import GraphError, HeadgateError, SubscriptionError
+from headgate.engine.question import ALL
+from headgate.errors import GraphError, SubscriptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headgate.core.ids import Ids
     from headgate.core.ranks import Score, Weights
     from headgate.core.subscription import Subscription
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question, Top
     from headgate.graph.index import GraphIndex
     from headgate.graph.ranked.ranked import RankedMatch
     from headgate.ranking.filters.explain import RankExplanation
@@ -102,6 +102,16 @@ class Backend(ABC):
     def contents(self) -> list[Content]:
         """List the indexes of filters that events are held against."""
         return [self.index]
+
+    @property
+    def looked_at(self) -> list[Any]:
+        """List what knows which attributes are looked at: filters, and clauses by which they are ranked."""
+        return [*self.contents]
+
+    @property
+    def score_attributes(self) -> set[tuple[str, ...]]:
+        """Return what scores that depend on the event look at."""
+        return set()
 
     @property
     def graph(self) -> GraphIndex:
@@ -174,11 +184,14 @@ class Backend(ABC):
         del top
         return most
 
-    def ask(self, events: Events, ids: Column, top: Top | None = None, most: int = MOST) -> Iterator[Portion]:
+    def ask(
+        self, events: Events, ids: Column, question: Question = ALL, most: int = MOST
+    ) -> Iterator[Portion]:
         """Find all matches of events, or the best of each, in portions of about `most` answers.
 
         Events are told of by their `ids`. The best of an event are all in one portion.
         """
+        top = question.top
         if top is None:
             yield from self.index.ask(events, ids)
             return
@@ -209,17 +222,21 @@ class Backend(ABC):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Add a subscription; it matches from now on."""
-        self._subscribe(subscription)
-        self._numbered = isinstance(subscription.id, int)
-        self.changes += 1
+        self._put(subscription, self._prepare(subscription))
 
-    def _subscribe(self, subscription: Subscription) -> None:
+    def _prepare(self, subscription: Subscription) -> Any:
+        """Compile a subscription, or refuse it; nothing is changed."""
         if subscription.weights is not None and not self.weighs:
             raise SubscriptionError(
                 f"subscription {subscription.id!r} has weights, and clauses are not ranked here: "
                 "build the engine with ranked=True, or leave them out"
             )
-        self.index.subscribe(subscription)
+        return self.index.prepare(subscription)
+
+    def _put(self, subscription: Subscription, prepared: Any) -> None:
+        self.index.subscribe(subscription, prepared)
+        self._numbered = isinstance(subscription.id, int)
+        self.changes += 1
 
     @property
     def weighs(self) -> bool:
@@ -236,21 +253,9 @@ class Backend(ABC):
 
         Whoever asks at this very moment may find neither.
         """
-        self._try(subscription)
+        prepared = self._prepare(subscription)
         self.unsubscribe(subscription.id)
-        self.subscribe(subscription)
-
-    def _try(self, wanted: Subscription) -> None:
-        """Find out whether a subscription will be taken, before the one that it replaces is gone."""
-        probe: Id = f"{wanted.id}\N{SYMBOL FOR NULL}" if isinstance(wanted.id, str) else -(2**62)
-        while probe in self:
-            probe = f"{probe}\N{SYMBOL FOR NULL}" if isinstance(probe, str) else probe - 1
-        try:
-            self.subscribe(replace(wanted, id=probe))
-        except HeadgateError as error:
-            # It is about the subscription, which does not know of the probe.
-            raise SubscriptionError(str(error).replace(repr(probe), repr(wanted.id))) from error
-        self.unsubscribe(probe)
+        self._put(subscription, prepared)
 
     def set_score(self, identity: Id, score: Score) -> None:
         """Give a subscription another score."""
@@ -308,6 +313,16 @@ class RankedFilters(Backend):
     def contents(self) -> list[Content]:
         """List the filters as they are indexed by rank."""
         return [self.index.content]
+
+    @property
+    def looked_at(self) -> list[Any]:
+        """List the filters, and their clauses."""
+        return [*self.contents, *(self.index.clauses.looked_at if self.index.relaxed else ())]
+
+    @property
+    def score_attributes(self) -> set[tuple[str, ...]]:
+        """Return what scores that depend on the event look at."""
+        return self.index.score_attributes
 
     def homes(self, ids: Sequence[Id]) -> Iterable[Home | None]:
         """Find filters by rank."""

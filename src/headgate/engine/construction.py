@@ -68,11 +68,11 @@ def named(error: HeadgateError, identity: object) -> HeadgateError:
     return made
 
 
-def add(backend: Backend, subscription: Subscription) -> None:
+def add(backend: Backend, subscription: Subscription, *, replacing: bool = False) -> None:
     """Subscribe one; refuses a node where there is no graph, and tells of all that is refused whose it is."""
     try:
         check_node(subscription, routed=backend.routed)
-        backend.subscribe(subscription)
+        (backend.replace if replacing else backend.subscribe)(subscription)
     except HeadgateError as error:
         raise named(error, subscription.id) from error
 
@@ -305,8 +305,7 @@ class Updates:
         (wanted,) = subscriptions
         if id_of(wanted.id) not in self.backend:
             raise SubscriptionError(f"there is no subscription {wanted.id!r} here")
-        check_node(wanted, routed=self.backend.routed)
-        self.backend.replace(wanted)
+        add(self.backend, wanted, replacing=True)
         if self._statistics is not None:
             self._statistics.begin(wanted.id)
 

@@ -10,7 +10,7 @@ import numpy as np
 from headgate.contents.kind import FilterSettings
 from headgate.contents.registry import content_of
 from headgate.core.arguments import place_of, told
-from headgate.core.ids import Ids
+from headgate.core.ids import sorted_by_id
 from headgate.core.interning import TextPool
 from headgate.engine.grown_views import GrownViews, names_of, options_of, renumbered
 from headgate.engine.inputs import event_of, events_of, id_of, subscriptions_of
@@ -144,10 +144,7 @@ class Dissemination:
         `nulls`, `names` and `dots` say what names mean in filters of records, as in `Engine.build`.
         """
         settings = settings_of(settings)
-        subscriptions = subscriptions_of(subscriptions)
-        ids = Ids.of(each.id for each in subscriptions)
-        by_id = {each.id: each for each in subscriptions}
-        ordered = [by_id[identity] for identity in ids]
+        ids, ordered = sorted_by_id(subscriptions_of(subscriptions))
         wanted = FilterSettings(taxonomy=taxonomy, nulls=nulls, names=names, dots=dots)
         taken = ViewMaker(carries, wanted)
         views = taken.views(ordered)

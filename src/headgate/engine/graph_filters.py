@@ -230,15 +230,20 @@ class RankedGraph(GraphFilters):
                 self._clauses.unsubscribe(rows.id(row))
             self._clauses.save(path)
 
-    def _subscribe(self, subscription: Subscription) -> None:
-        """Hang a subscription at its node; refuses what the graph refuses, and weights that do not fit."""
+    def _prepare(self, subscription: Subscription) -> Any:
+        """Refuse what the graph refuses, and weights that do not fit."""
         with self._clauses.moments.lock:
-            self._clauses.check(subscription)
-            self._graph.subscribe(subscription)
+            return self._clauses.prepare(subscription), self._graph.prepare(subscription)
+
+    def _put(self, subscription: Subscription, prepared: Any) -> None:
+        """Hang a subscription at its node."""
+        clauses, own = prepared
+        with self._clauses.moments.lock:
+            super()._put(subscription, own)
             if subscription.id in self._clauses:
                 # Its node was removed.
                 self._clauses.unsubscribe(subscription.id)
-            self._clauses.subscribe(subscription)
+            self._clauses.subscribe(subscription, clauses)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; refuses one that is not there."""
@@ -250,6 +255,11 @@ class RankedGraph(GraphFilters):
     def relaxed(self) -> ClauseIndex:
         """Return the clauses."""
         return self._clauses
+
+    @property
+    def looked_at(self) -> list[Any]:
+        """List the filters, and their clauses."""
+        return [*self.contents, *self._clauses.looked_at]
 
     def set_weights(self, identity: Id, weights: Weights | None) -> None:
         """Give the clauses of a subscription other weights."""

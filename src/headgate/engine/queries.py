@@ -20,7 +20,7 @@ from headgate.engine.inputs import (
     items_of,
     with_items,
 )
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.errors import SubscriptionError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 
@@ -264,12 +264,13 @@ class Queries:
         >>> engine.match_batch(pa.table({"age": [35, 25, 15]})).to_pydict()
         {'event_id': [0, 0, 1], 'subscription_id': ['s1', 's2', 's2']}
         """
-        from headgate.contents.results import read_limit
+        return self._table(events, Question.of(results=results), threads)
+
+    def _table(self, events: Any, question: Question, threads: int) -> pa.Table:
         from headgate.engine.answers import check_threads, table_of
 
-        limit = read_limit(results)
         batches = with_items(asked_of(events), self._kind)
-        return table_of(self.backend, batches, None, self._statistics, check_threads(threads), limit)
+        return table_of(self.backend, batches, question, self._statistics, check_threads(threads))
 
     def match_events(self, events: Any) -> list[list[Id]]:
         """List for each of some events the subscriptions that get it, sorted; many at once.
@@ -321,13 +322,8 @@ class Queries:
         >>> engine.top_batch([{"id": "e1", "age": 35}], 1).to_pylist()
         [{'event_id': 'e1', 'subscription_id': 's2', 'score': 2.0, 'rank': 1}]
         """
-        from headgate.contents.results import read_limit
-        from headgate.engine.answers import check_threads, table_of
-
         top = self._asked(k, mode, factors, PathCost(by, decay, hops), k_column)
-        batches = with_items(asked_of(events), self._kind) if k else ()
-        limit = read_limit(results)
-        return table_of(self.backend, batches, top, self._statistics, check_threads(threads), limit)
+        return self._table(events if k else (), Question.of(top, results), threads)
 
 
 def _mark(content: Any) -> str:

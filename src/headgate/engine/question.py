@@ -1,21 +1,30 @@
-"""What is asked about events besides which subscriptions match: the best of them, and by what."""
+"""What is asked about events: all matches or the best of them, and what is told of each.
+
+A question goes whole from whoever asks, through tasks and calls, to what obeys it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.core.arguments import told
 from headgate.core.ranks import EXACT, RELAXED, check_asked, read_factors
+from headgate.core.settings import Request, setting
 from headgate.errors import GraphError, TableError
 from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from headgate.core.event import Event
+    from headgate.contents.portions import Portion
+    from headgate.contents.results import Home
+    from headgate.core.event import Event, Id
+    from headgate.engine.backend import Backend, Column, Events
 
 NO_WAY = (
     "`by`, `decay` and `hops` say what the way through a graph costs: leave them out without a graph, and in "
@@ -95,3 +104,108 @@ def checked_column(name: str | None) -> str | None:
     if given is not None and not (isinstance(given, str) and all(given.split("."))):
         raise TableError(f"{name!r} is not a name of a column: give a name, or names with dots")
     return name
+
+
+RESULTS, MOST_RESULTS = 1_000, 1_000_000
+"""Rows of what a match gives: unless another number is asked for, and at most."""
+TOGETHER = 256
+"""Events asked about together, at most, where what their matches give must fit into memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchSettings(Request):
+    """Settings of matching that are the same in programs, in files and on the command line.
+
+    A field is all that a setting needs but for what obeys it, as one of `PlainSettings` is.
+    """
+
+    results: bool = setting(
+        "also what each match gives, [`results` and `complete`](engine.md#results-in-bulk): bindings of RDF, "
+        "tuples of XML",
+        False,
+    )
+    results_limit: int | None = setting(
+        "rows of a match, at most",
+        needs="results",
+        metavar="N",
+        least=1,
+        most=MOST_RESULTS,
+        shown=f"{RESULTS:,}",
+    )
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """Name those whose columns are lists: CSV has none."""
+        return ("results",) if self.results else ()
+
+
+@dataclass(frozen=True)
+class Question(MatchSettings):
+    """What is asked about each of some events; what a match is, the columns of answers say."""
+
+    top: Top | None = None
+    """How many of the best are wanted; None for all matches."""
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing."""
+        if self.results_limit is not None and not self.results:
+            raise TableError("results_limit says how many rows of a match are wanted: ask for results, too")
+
+    @classmethod
+    def of(cls, top: Top | None = None, results: object = False) -> Question:
+        """Take what programs say: `results` may be how many rows of a match are wanted.
+
+        >>> Question.of(results=20).results_limit, Question.of().results
+        (20, False)
+        """
+        if top is None and results is False:
+            return ALL
+        if results is None or isinstance(results, bool):
+            return cls(top, results=bool(results))
+        if not isinstance(results, int) or not 1 <= results <= MOST_RESULTS:
+            shown = results if isinstance(results, int | float | str) else told(results)
+            most = f"from 1 to {MOST_RESULTS:,}"
+            raise TableError(f"results is {shown!r}: give True, or how many rows of a match, {most}")
+        return cls(top, results=True, results_limit=results)
+
+    def together(self, most: int) -> int:
+        """Say how many events are read together, of at most so many."""
+        return min(most, TOGETHER) if self.results else most
+
+    def columns(self, *, numbered: bool) -> dict[str, pa.DataType]:
+        """Return the columns of a match beside its event; `numbered` says what ids of subscriptions are."""
+        import pyarrow as pa
+
+        from headgate.contents.protocol import RANK, SCORE, SUBSCRIPTION_ID
+
+        columns: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if numbered else pa.string()}
+        if self.top is not None:
+            columns |= {SCORE: pa.float64(), RANK: pa.int32()}
+        if self.results:
+            from headgate.contents.results import RESULT_COLUMNS
+
+            columns |= RESULT_COLUMNS
+        return columns
+
+    def batches(
+        self,
+        ask: Callable[[Events], Iterable[Portion]],
+        events: Events,
+        ids: Column,
+        backend: Backend,
+        homes: Callable[[Sequence[Id]], Iterable[Home | None]],
+    ) -> Iterator[pa.RecordBatch]:
+        """Make tables of the portions that `ask` finds, with their columns; `homes` finds filters by id."""
+        if not self.results:
+            for portion in ask(events):
+                yield from portion.batches(ids)
+            return
+        from headgate.contents.results import with_results
+        from headgate.engine.answers import read_events
+
+        read = read_events(backend, events, ids)
+        yield from with_results(ask(read), read, ids, homes, self.results_limit or RESULTS)
+
+
+ALL = Question()
+"""All matches, and nothing besides."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
     from headgate.engine.backend import Backend, Events
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
 
     Column = pa.Array[Any]
     Ints = NDArray[np.int64]
@@ -136,14 +136,14 @@ class Statistics:
         backend: Backend,
         events: Events,
         ids: Column,
-        top: Top | None,
+        question: Question,
         most: int,
         threads: int = 1,
     ) -> Iterator[Portion]:
         """Ask about many events, in portions, and count the answers."""
         self.count(len(events))
         left_out: list[Omission] = []
-        answers = self.counting(ask(backend, events, ids, top, most, threads), ids)
+        answers = self.counting(ask(backend, events, ids, question, most, threads), ids)
         yield from within(lambda: RenamedOmissions(_noted(left_out)), answers)
         self.measure(backend, events)
         self.exceed(left_out)

@@ -54,14 +54,14 @@ class Matches(NamedTuple):
     """What some events find: their rows, and the places of subscriptions, sorted."""
 
     row: NDArray[np.int64]
-    place: NDArray[np.int32]
+    subscription: NDArray[np.int32]
 
 
 class RankedMatches(NamedTuple):
     """Answers of some events: the row of each, its subscription and value, the best of each event first."""
 
     row: NDArray[np.int64]
-    place: NDArray[np.int64]
+    subscription: NDArray[np.int64]
     value: NDArray[np.float64]
 
 
@@ -71,7 +71,7 @@ T = TypeVar("T", Matches, RankedMatches)
 def match(view: View, events: Events, ids: Column) -> Iterator[Portion]:
     """Match events that all have a source, in portions that fit into memory, even if each finds all."""
     for matches in _in_chunks(view, events, entries(view, events), ids, CHUNK, partial(_chunk, view)):
-        yield Portion.of(matches.row, subscription_ids(view, matches.place))
+        yield Portion.of(matches.row, subscription_ids(view, matches.subscription))
 
 
 def entries(view: View, events: Events) -> NDArray[np.int32]:
@@ -182,7 +182,7 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
     encoded = _encoded(filter_planes, events)
     scratch = view.scratch()
     q = view.question(filter_planes.planes, encoded.cells, np.zeros(view.words, np.uint64), view.serving)
-    out, counts = _room(view), np.zeros(len(source), np.int64)
+    out, counts = _make_out(view), np.zeros(len(source), np.int64)
     held: list[tuple[Ints, Ints]] = []
     done, resume = 0, False
     while done < len(source):
@@ -201,7 +201,7 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
 def _by_filters(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
     """Ask all filters, and walk through those that hold."""
     q = view.question(no_planes(), NO_CELLS, np.zeros(view.words, np.uint64), view.serving)
-    out = _room(view)
+    out = _make_out(view)
     # As many rows as there are planes: none.
     scratch = view.scratch()._replace(rows=np.zeros(0, np.int32))
     for begin, end, hits in find_hits(view, events):
@@ -227,7 +227,7 @@ def _walked(done: int, reached: int, counts: Ints, out: Ints) -> tuple[Ints, Int
     return np.repeat(np.arange(done, reached), some), out[: some.sum()].copy()
 
 
-def _room(view: View) -> NDArray[np.int64]:
+def _make_out(view: View) -> NDArray[np.int64]:
     """Make room for what some events find, or one that finds everything."""
     return np.empty(max(1 << 16, 64 * view.words + 64), np.int64)
 
@@ -279,24 +279,24 @@ def _best(
 ) -> Iterator[RankedMatches]:
     """Search for the best of events; some of them at a time."""
     filter_planes, ranking = view.base.filter_planes, ranking_of(view)
-    room = ranking.room(len(view.base.planes.axis_line))
+    scratch = ranking.scratch(len(view.base.planes.axis_line))
     if way == BY_FILTERS or filter_planes is None or view.later is not None:
         # As many rows as there are planes: none.
-        room = room._replace(rows=np.zeros(0, np.int32))
+        scratch = scratch._replace(rows=np.zeros(0, np.int32))
         for begin, end, hits in find_hits(view, events):
             search = _Search(
-                view, no_planes(), NO_CELLS, ranking.above, room, hits, source[begin:end], wanted
+                view, no_planes(), NO_CELLS, ranking.above, scratch, hits, source[begin:end], wanted
             )
             search.on(resume=False)
             answers = search.found()
             yield answers._replace(row=answers.row + begin)
         return
     encoded = _encoded(filter_planes, events)
-    search = _Search(view, filter_planes.planes, encoded.cells, NO_PARENTS, room, NO_HITS, source, wanted)
+    search = _Search(view, filter_planes.planes, encoded.cells, NO_PARENTS, scratch, NO_HITS, source, wanted)
     resume = False
     while search.on(resume=resume):
-        asked = room.asked[: room.counts[kernels.ASKED]]
-        kernels.answer(room, filter_planes.holds(encoded, search.done, asked))
+        asked = scratch.asked[: scratch.counts[kernels.ASKED]]
+        kernels.answer(scratch, filter_planes.holds(encoded, search.done, asked))
         resume = True
     yield search.found()
 
@@ -310,23 +310,23 @@ class _Search:
         planes: Planes,
         cells: Cells,
         up: ParentLists,
-        room: kernels.SearchBuffers,
+        scratch: kernels.SearchBuffers,
         hits: Hits,
         source: NDArray[np.int32],
         wanted: _Wanted,
     ) -> None:
         k, path = wanted
         given = np.zeros(view.words, np.uint64)
-        self._args = (search_of(view, planes, cells, given, up, k, path), room, hits, source)
+        self._args = (search_of(view, planes, cells, given, up, k, path), scratch, hits, source)
         self.done = 0
         self._k, self._count, self._order = k, len(source), ranking_of(view).ranks.order
         self._counts = np.zeros(len(source), np.int64)
-        self._place, self._value = np.zeros(len(source) * k, np.int32), np.zeros(len(source) * k)
+        self._subscription, self._value = np.zeros(len(source) * k, np.int32), np.zeros(len(source) * k)
 
     def on(self, *, resume: bool) -> bool:
         """Go on; tells whether filters must be asked for event `done` first."""
         self.done = kernels.search_events(
-            *self._args, self.done, resume, self._place, self._value, self._counts
+            *self._args, self.done, resume, self._subscription, self._value, self._counts
         )
         return self.done < self._count
 
@@ -335,7 +335,7 @@ class _Search:
         counts, starts = self._counts, np.arange(self._count) * self._k
         row = np.repeat(np.arange(self._count), counts)
         kept = np.arange(len(row)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
-        return _best_first(row, self._place[kept], self._value[kept], self._order)
+        return _best_first(row, self._subscription[kept], self._value[kept], self._order)
 
 
 def _best_first(

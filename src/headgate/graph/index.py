@@ -274,9 +274,14 @@ class GraphIndex(Asks):
         """Give a node another filter, or none."""
         self._change(lambda changes: changes.set_filter(node, filter, dialect))
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def prepare(self, subscription: Subscription) -> Any:
+        """Compile the filter of a subscription for `subscribe`; refuses a bad one, and what cannot hang."""
+        with self._writing:
+            return self._next().prepare(subscription)
+
+    def subscribe(self, subscription: Subscription, prepared: Any = None) -> None:
         """Hang a subscription at its node; refuses an id that is there, and a bad filter."""
-        self._change(lambda changes: changes.subscribe(subscription))
+        self._change(lambda changes: changes.subscribe(subscription, prepared))
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; refuses one that is not there."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
+from headgate.contents.protocol import EVENT_ID, SCORE
 from headgate.contents.registry import room_at
-from headgate.contents.results import RESULT_COLUMNS
+from headgate.engine.question import ALL
 from headgate.jobs.runner import job
 from headgate.runtime.statistics import add_statistics, unpack_statistics, with_all
 from headgate.runtime.targets import open_target, opened, opened_as
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
     from headgate.jobs.events import EventTable
     from headgate.jobs.runner import Rows, Runner
     from headgate.runtime.targets import Group, Target
@@ -45,8 +45,7 @@ class MatchTask(NamedTuple):
     """What is asked, and of what."""
 
     target: Target
-    top: Top | None
-    results: int | None
+    question: Question
     content_type: str | None
     counts: bool
     """Whether statistics of the subscriptions are wanted."""
@@ -88,17 +87,15 @@ def match_events(
     *,
     rejected: str,
     graph: bool | None = None,
-    top: Top | None = None,
+    question: Question = ALL,
     content_type: str | None = None,
     tuples: str | None = None,
     stats: str | None = None,
-    results: int | None = None,
     target: Target | None = None,
 ) -> MatchResult:
     """Match a table of events against a snapshot; write (event_id, subscription_id) to `output`.
 
-    With `top`, only the best of each event, with the columns score and rank. With `results`, the columns
-    results and complete: what each match gives, in so many rows at most.
+    What a `question` asks besides has columns, too: of the best of each event, score and rank.
 
     Events that cannot be read go to the table `rejected` with the reason; so do those that come from no node
     of the snapshot's graph. A filter that is too expensive for an event is left out of it, and is a row of
@@ -111,11 +108,11 @@ def match_events(
     `target` is the snapshot if it was verified already.
     """
     more = {"content_type": content_type, "tuples": tuples, "stats": stats}
-    check_match(snapshot, events, output, rejected=rejected, results=results, **more)
+    check_match(snapshot, events, output, rejected=rejected, question=question, **more)
     if target is None:
-        target = open_target(snapshot, graph=graph, top=top)
+        target = open_target(snapshot, graph=graph, top=question.top)
     begun = time.time()
-    task = MatchTask(target, top, results, content_type, counts=stats is not None)
+    task = MatchTask(target, question, content_type, counts=stats is not None)
     with (
         runner.changing([output, rejected, tuples, stats]) as changes,
         runner.matching(task) as matching,
@@ -239,13 +236,10 @@ def _told(left_out: list[Omission]) -> pa.Table:
     return pa.table(columns, names=[ROW, REASON])
 
 
-_ORDER = (SUBSCRIPTION_ID, VALUE, RANK, *RESULT_COLUMNS)
-
-
 def columns_of(task: FrameTask) -> dict[str, str]:
     """Say in which order the columns of answers stand in a table of matches, and how they are called."""
-    types = match_types(task)
-    called = {name: SCORE if name == VALUE else name for name in _ORDER if name in types}
+    names = task.question.columns(numbered=task.numbered)
+    called = {VALUE if name == SCORE else name: name for name in names}
     return {EVENT_ID: EVENT_ID, **called, **({KEY: KEY} if task.keyed else {})}
 
 

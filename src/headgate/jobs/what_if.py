@@ -48,6 +48,7 @@ from headgate.contents.protocol import EVENT_ID, SUBSCRIPTION_ID
 from headgate.core.casts import to_timestamp
 from headgate.core.event import ID, TIME, Event, read_object
 from headgate.core.values import fold, micros
+from headgate.engine.question import Question
 from headgate.errors import EventError
 from headgate.jobs.events import first_read, read_events
 from headgate.jobs.runner import job
@@ -67,13 +68,13 @@ if TYPE_CHECKING:
     from headgate.jobs.events import EventTable
     from headgate.jobs.runner import Rows, Runner, Table
     from headgate.runtime.targets import Openable
-    from headgate.tables.requests import Question
+    from headgate.tables.requests import WhatIfRequest
 
 
 @job
 def what_if(
     runner: Runner,
-    question: Question,
+    question: WhatIfRequest,
     *,
     rejected: str,
     output: str | None = None,
@@ -104,7 +105,7 @@ def what_if(
             events = given.refused.map(partial(_labelled, table="events"), REFUSED)
             runner.rows(refused_changes(tried.trial)).then(events).write(changes.staged(rejected))
         task = FrameTask.of(tried.whole, any_engine(tried), given.form)
-        task = task._replace(numbered=tried.numbered, top=question.top)
+        task = task._replace(numbered=tried.numbered, question=Question(question.top))
         differ = differ_of(tried, task, pa.int64() if given.id_type == "long" else pa.string())
         with (
             runner.step("matching before and after", rows=given.count, noun="events"),
@@ -147,7 +148,7 @@ def any_engine(tried: TrialResult) -> Openable:
 
 def differ_of(tried: TrialResult, task: FrameTask, event_type: pa.DataType) -> Differ:
     """Say what workers do to tell what the changes that were tried make of events."""
-    wanted = wanted_ids(tried, ranked=task.top is not None)
+    wanted = wanted_ids(tried, ranked=task.question.top is not None)
     return Differ(task, tried.before, tried.after, event_type, wanted)
 
 

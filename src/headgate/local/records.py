@@ -89,7 +89,7 @@ def _is_clear(predicate: Predicate, column: Column) -> bool:
     if isinstance(predicate, model.HasWord) and pa.types.is_string(kind):
         # Beyond ASCII, what is a word to Spark depends on its Java.
         return all(text.isascii() for text in column.unique().to_pylist() if text is not None)
-    if isinstance(predicate, model.Like | model.HasWord) or predicate.attribute.function:
+    if isinstance(predicate, model.Textual) or predicate.attribute.function:
         return pa.types.is_string(kind)
     types = {literal.type for literal in _literals(predicate)} - {model.LiteralType.NULL}
     if isinstance(kind, pa.ListType):

@@ -193,9 +193,9 @@ class LocalMatching:
 
     def match(self, output: str) -> FoundMatches:
         """Match them, and write the matches."""
-        target, top, results, _, counts = self.asked
+        target, question, _, counts = self.asked
         given = self.given
-        task = FrameTask.of(target, self.group, given.form)._replace(top=top, results=results, tells=False)
+        task = FrameTask.of(target, self.group, given.form)._replace(question=question, tells=False)
         report = Reporter(0, counts=counts)
         columns, schema, matches = columns_of(task), matches_schema(task, given.id_type), 0
         with writing(output, schema) as write:

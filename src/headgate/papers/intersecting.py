@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.threshold import LEAST, MOST
-from headgate.ranking.boxes.threshold_kernels import DONE, BestRows, lives
+from headgate.ranking.boxes.threshold_kernels import DONE, lives
 from headgate.ranking.intervals.scored import rank
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Intersecting:
             self._indexes.append(structure(scored))
             self._places.append(rank_of[scored.row])
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:  # noqa: ARG002 -- there is one way
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:  # noqa: ARG002 -- there is one way
         """Find the best k."""
         count = len(self._indexes)
         out = np.empty(min(k, len(self._order)), np.int64)
@@ -92,8 +93,8 @@ class Intersecting:
             heads.at[turn], heads.have[turn], heads.last[turn] = 0, got, got < wanted
         return self._rows(out[: heads.state[FOUND]])
 
-    def _rows(self, places: NDArray[np.int64]) -> BestRows:
-        return BestRows(self._score[places], self._order[places].astype(np.int64))
+    def _rows(self, places: NDArray[np.int64]) -> RankedRows:
+        return RankedRows(self._order[places].astype(np.int64), self._score[places])
 
 
 @bare

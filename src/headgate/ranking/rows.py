@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.event import Id
+    from headgate.ranking.answers import RankedRows
 
 
 _Answer = TypeVar("_Answer")
@@ -224,28 +225,6 @@ def admit(rows: RowIds, some: NDArray[np.int64], admitted: Admitted) -> NDArray[
     if callable(admitted):
         return np.array([admitted(each) for each in rows.ids(some)], np.bool_)
     return admitted.admitted(rows)[some]
-
-
-class RankedRows(NamedTuple):
-    """Rows and their values."""
-
-    rows: NDArray[np.int64]
-    values: NDArray[np.float64]
-
-    def with_(self, other: RankedRows) -> RankedRows:
-        """Put others behind."""
-        return RankedRows(
-            np.concatenate([self.rows, other.rows]), np.concatenate([self.values, other.values])
-        )
-
-    def where(self, kept: NDArray[np.bool_]) -> RankedRows:
-        """Keep some."""
-        return RankedRows(self.rows[kept], self.values[kept])
-
-    def first(self, k: int, places: NDArray[np.integer[Any]]) -> RankedRows:
-        """Return the best k, equal ones by their places."""
-        order = np.lexsort((places, -self.values))[:k]
-        return RankedRows(self.rows[order], self.values[order])
 
 
 def best(ranked: RankedRows, k: int, rows: RowIds) -> RankedRows:

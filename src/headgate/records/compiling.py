@@ -24,7 +24,7 @@ from headgate.records.expressions import types
 from headgate.records.index.index import RecordIndex, RecordRoom
 from headgate.records.keys import record_keys
 from headgate.records.language.dialects import to_sql
-from headgate.records.language.model import HasWord, IsNull, predicates
+from headgate.records.language.model import IsNull, Textual, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.language.rewrite import expand_between, resolve_nulls
 from headgate.records.names import USUAL, plain_text
@@ -160,7 +160,7 @@ def _place(path: Attribute, count: int, text: str) -> int | None:
 def _able(predicate: Predicate, found: Type) -> bool:
     if isinstance(predicate, IsNull):
         return True
-    if isinstance(predicate, HasWord) or predicate.attribute.function == LOWER:
+    if isinstance(predicate, Textual) or predicate.attribute.function == LOWER:
         return Facet.TEXT in _SEEN[found.kind]
     # Both forms, because one of them may be empty for another reason: an empty list, say.
     for negated in (False, True):

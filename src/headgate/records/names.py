@@ -28,9 +28,9 @@ from headgate.errors import FilterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MISSING, TOLD = NULLS = PLAIN["nulls"].choices
+MISSING, TOLD = PLAIN["nulls"].choices
 ANY_CASE, EXACT_NAMES = NAMES = PLAIN["names"].choices
-PATH, NAME, EITHER = DOTS = PLAIN["dots"].choices
+PATH, NAME, EITHER = PLAIN["dots"].choices
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from headgate.core.event import JSON
 from headgate.core.ranks import double
 from headgate.core.values import mark_of
 from headgate.errors import FilterError
+from headgate.records.computed import sources
 from headgate.records.events.columns import BatchColumns, python_values
 from headgate.records.expressions.expression import Expression
 from headgate.records.expressions.model import Call, Name, Value
@@ -111,6 +112,11 @@ class RecordTerms:
     def __init__(self, terms: Sequence[str]) -> None:
         self._expressions = [Expression.parse(term) for term in terms]
         self._mark = mark_of(path for each in self._expressions for path in each.attributes)
+
+    @property
+    def attributes(self) -> set[Path]:
+        """Return what of events the terms look at."""
+        return {own for each in self._expressions for path in each.attributes for own in sources(path)}
 
     def one(self, event: Event) -> Doubles:
         """Compute them for one event."""

@@ -121,7 +121,12 @@ class FileChanges:
                         else:
                             yield Change(json.dumps(as_object(row), default=str).encode(), file.name)
             elif form == CSV:
-                yield from _csv_rows(data, file.name)
+                for given, fields in CsvText(data).objects():
+                    if fields is None:
+                        yield Change(given.line, file.name, refusal=given.reason)
+                    else:
+                        text = json.dumps(fields, ensure_ascii=False)
+                        yield Change(text.encode(), file.name, text=True)
             else:
                 for line in data.removeprefix(codecs.BOM_UTF8).splitlines():
                     if line.strip():
@@ -135,19 +140,6 @@ class FileChanges:
 
     def close(self) -> None:
         """Have nothing open."""
-
-
-def _csv_rows(data: bytes, name: str) -> Iterator[Change]:
-    """Read rows of CSV as JSON, without what is empty."""
-    table = CsvText(data)
-    header = table.header.values
-    for row in table:
-        if row.reason == NOT_UTF8 or len(row.values) != len(header):
-            yield Change(row.line, name, refusal=row.reason)
-        else:
-            # A filter may have quotes in the middle.
-            fields = {name: value for name, value in zip(header, row.values, strict=True) if value != ""}
-            yield Change(json.dumps(fields, ensure_ascii=False).encode(), name, text=True)
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | bytes]:

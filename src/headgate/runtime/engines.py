@@ -19,16 +19,15 @@ import pyarrow as pa
 from headgate.contents.portions import Sharing
 from headgate.contents.protocol import take_of
 from headgate.contents.registry import content_at
-from headgate.contents.results import with_results
 from headgate.core.arguments import check_like, did_you_mean
 from headgate.core.event import JSON, SOURCE, Event
 from headgate.core.ids import Ids, fit_id, fit_ids
 from headgate.core.rooms import FILTER_SHARDS, GRAPH_SHARDS, RANKING_SHARDS
 from headgate.core.snapshot import open_snapshot, open_with_inside, room_of, shard_name, write_snapshot
 from headgate.core.versions.current import at_current
-from headgate.engine.answers import read_events
 from headgate.engine.backend import in_slices
 from headgate.engine.engine import Engine
+from headgate.engine.question import ALL
 from headgate.engine.statistics import Statistics
 from headgate.errors import GraphError, HeadgateError, SubscriptionError
 from headgate.runtime.operations import (
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
     from headgate.core.subscription import Subscription
     from headgate.engine.backend import Backend, Events
     from headgate.engine.counters import Sample
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
     from headgate.runtime.operations import Change
     from headgate.runtime.pieces import Counting
 
@@ -189,26 +188,15 @@ class Runtime:
         return [Ids.of(piece.backend.ids) for piece in self._pieces]
 
     def ask(
-        self,
-        events: Events,
-        ids: Column,
-        top: Top | None,
-        counting: Counting | None = None,
-        results: int | None = None,
+        self, events: Events, ids: Column, question: Question = ALL, counting: Counting | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Ask for all matches of events, or the best of each, in portions; `ids` stand for theirs.
 
         Sources that are no nodes, or none of the shards that are here, lead nowhere: `refusals` tells them.
-        The best of an event are all in one portion, unless what they give is large: with `results` there is
-        what each match gives, in so many rows at most.
+        The best of an event are all in one portion, unless what they give is large.
         """
-        if results is None:
-            for portion in self.portions(events, ids, top, counting):
-                yield from portion.batches(ids)
-            return
-        events = read_events(self._pieces[0].backend, events, ids)
-        portions = self.portions(events, ids, top, counting)
-        yield from with_results(portions, events, ids, self._homes, results)
+        find = partial(self.portions, ids=ids, question=question, counting=counting)
+        return question.batches(find, events, ids, self._pieces[0].backend, self._homes)
 
     def _homes(self, ids: Sequence[Id]) -> Iterator[Home | None]:
         """Find the filters of subscriptions on their shards."""
@@ -216,23 +204,23 @@ class Runtime:
             yield from self._known(identity).backend.homes([identity])
 
     def portions(
-        self, events: Events, ids: Column, top: Top | None = None, counting: Counting | None = None
+        self, events: Events, ids: Column, question: Question = ALL, counting: Counting | None = None
     ) -> Iterator[Portion]:
         """Ask the same, for places: all matches shard by shard, the best of all shards together."""
         if self.graph:
             events = fitted(events, numbered=self.numbered_nodes)
-        size = min(piece.backend.at_once(top, PAIRS) for piece in self._pieces)
-        if top is not None:
+        size = min(piece.backend.at_once(question.top, PAIRS) for piece in self._pieces)
+        if question.top is not None:
             size = max(1, size // len(self._pieces))
         for begin, some, own in in_slices(events, ids, size):
-            for portion in self._ask(some, own, top, counting):
+            for portion in self._ask(some, own, question, counting):
                 yield portion.moved(begin)
 
     def _ask(
-        self, events: Events, ids: Column, top: Top | None, counting: Counting | None
+        self, events: Events, ids: Column, question: Question, counting: Counting | None
     ) -> Iterator[Portion]:
         # Shards of one memory encode events together.
-        sharing = Sharing()
+        sharing, top = Sharing(), question.top
         best: list[Portion] = []
         names = ids if counting is None or counting.names is None else counting.names.take(ids)
         for piece in self._pieces:
@@ -242,7 +230,7 @@ class Runtime:
             if not len(rows):
                 continue
             met, own = (events, ids) if len(rows) == len(events) else (take_of(events, rows), ids.take(rows))
-            answers = sharing.each(piece.backend.ask(met, own, top, PAIRS))
+            answers = sharing.each(piece.backend.ask(met, own, question, PAIRS))
             portions = (each.among(rows) for each in answers)
             if top is not None and len(self._pieces) > 1:
                 best += portions

@@ -47,7 +47,7 @@ from headgate.runtime.state import RESTORE, read_record, write_record
 
 if TYPE_CHECKING:
     from headgate.core.ids import Ids
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
     from headgate.runtime.changes import Change, Changes
     from headgate.runtime.state import State
 
@@ -87,7 +87,7 @@ class LogSettings(Protocol):
         """Name the snapshot to begin with."""
 
     @property
-    def best(self) -> Top | None:
+    def question(self) -> Question:
         """Return what is asked of events, which snapshots must be able to answer."""
 
     @property
@@ -266,7 +266,7 @@ class Subscriptions:
             stamp = stamp_of(self._given)
             if stamp is None or stamp == self._stamp:
                 return
-            check_snapshot(self._given, self._settings.best)
+            check_snapshot(self._given, self._settings.question.top)
             digest = self._snapshots.adopt(self._given)
             self._check_like(digest)
             position = self._contained(digest)

@@ -236,7 +236,8 @@ def _open_target(snapshot: Located) -> Target:
     engines = Runtime.open(path)
     backends = engines.backends
     kind = kind_at(places[0])
-    named, compared = kind.looked_at([each for backend in backends for each in backend.contents])
+    named, compared = kind.looked_at([each for backend in backends for each in backend.looked_at])
+    named = named.union(*(backend.score_attributes for backend in backends))
     target = Target(
         snapshot.name,
         # The manifest of a graph names that of its filters.

@@ -25,7 +25,7 @@ from urllib.parse import unquote
 import msgspec
 
 from headgate.client.log import MARK, NOWHERE, ROW, is_json
-from headgate.core.event import JSON, Event, media_type, read_object
+from headgate.core.event import ID, JSON, Event, media_type, read_object, read_time
 from headgate.core.values import fold
 from headgate.errors import EventError
 
@@ -131,7 +131,9 @@ def event_of(fields: dict[str, Any]) -> Event:
     kind = fields.get("datacontenttype", JSON)
     if kind == JSON or is_json(kind):
         return _record(fields)
-    return Event(fields["id"], _document(fields), _time(fields), fields["source"], kind)
+    return Event(
+        fields["id"], _document(fields), read_time(fields["id"], fields.get("time")), fields["source"], kind
+    )
 
 
 def _check(fields: dict[str, Any]) -> None:
@@ -164,7 +166,7 @@ def _record(fields: dict[str, Any]) -> Event:
         del record["data_base64"]
         record["data"] = data
     if "time" in fields:
-        return Event(fields["id"], record, _time(fields), fields["source"])
+        return Event(fields["id"], record, read_time(fields["id"], fields.get("time")), fields["source"])
     return Event.record(fields["id"], record, fields["source"])
 
 
@@ -212,12 +214,6 @@ def _check_extensions(fields: dict[str, Any]) -> None:
                 "bits; other "
                 "values belong into `data`"
             )
-
-
-def _time(fields: dict[str, Any]) -> Any:
-    from headgate.core.event import _time as read
-
-    return read(fields["id"], fields.get("time"))
 
 
 def read_binary(body: bytes, content_type: str, headers: Mapping[str, str]) -> Sent:
@@ -272,16 +268,11 @@ def _read_line(line: bytes, number: int | None) -> Sent:
 
 def sent_row(row: dict[str, Any], text: bytes | None = None) -> Sent:
     """Make an event of a row; one without an id gets one."""
-    if row.get("id") is None and not any(fold(name) == "id" and row[name] is not None for name in row):
-        identity = str(uuid.uuid4())
-    else:
-        event = Event.from_row(row)
-        identity = str(event.id)
-        if event.content_type != JSON:
-            return _sent_document(event, row)
-    given_source = row.get("source")
-    named = isinstance(given_source, str | int) and not isinstance(given_source, bool) and given_source != ""
-    source = str(given_source) if named else None
+    known = row.get(ID) is not None or any(fold(name) == ID and row[name] is not None for name in row)
+    event = Event.from_row(row if known else {**row, ID: str(uuid.uuid4())})
+    if event.content_type != JSON:
+        return _sent_document(event)
+    identity, source = str(event.id), None if event.source in {None, ""} else str(event.source)
     data = row if text is None else msgspec.Raw(text)
     kept = write_envelope(identity, source or NOWHERE, "headgate.row", data, **{MARK: ROW})
     return Sent(Event.record(identity, row, source), kept)
@@ -293,12 +284,12 @@ def write_envelope(identity: str, source: str, kind: str, data: object, **more: 
     return _encode({**fields, "data": data})
 
 
-def _sent_document(event: Event, row: Mapping[str, Any]) -> Sent:
+def _sent_document(event: Event) -> Sent:
     source = str(event.source) if event.source is not None else NOWHERE
     about = {"datacontenttype": event.content_type}
     if event.time is not None:
         about["time"] = event.time.isoformat()
-    return Sent(event, write_envelope(str(event.id), source, "headgate.document", row["data"], **about))
+    return Sent(event, write_envelope(str(event.id), source, "headgate.document", event.data, **about))
 
 
 def stored_events(texts: Iterable[bytes]) -> Sequence[Event]:

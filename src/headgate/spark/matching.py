@@ -25,8 +25,8 @@ from headgate.contents.registry import kind_of
 from headgate.errors import TableError
 from headgate.jobs.events import read_events
 from headgate.jobs.match import FoundMatches, columns_of, matches_schema
-from headgate.runtime.questions import NOT_BY_EVENT
 from headgate.spark.tables.events import read_json_lines
+from headgate.spark.tables.groups import Grouped
 from headgate.spark.tables.parts import (
     COUNT,
     PartsTask,
@@ -37,12 +37,11 @@ from headgate.spark.tables.parts import (
     sees_files,
     write_parts,
 )
-from headgate.spark.tables.rows import SparkRows, best_of, mapped, with_key
+from headgate.spark.tables.rows import SparkRows, mapped
 from headgate.spark.tables.tables import write_table
 from headgate.tables.event_rows import LINES, REASON, ROW
 from headgate.tables.frames.report import Reporter
 from headgate.tables.frames.rows import both_frame
-from headgate.tables.frames.task import FrameTask
 from headgate.tables.places import Format, check_input, format_of, is_remote
 
 if TYPE_CHECKING:
@@ -52,10 +51,10 @@ if TYPE_CHECKING:
 
     from headgate.jobs.events import EventTable
     from headgate.jobs.match import MatchTask
-    from headgate.runtime.targets import Sources
     from headgate.spark.runner import SparkRunner
     from headgate.spark.tables.parts import Part
     from headgate.tables.frames.report import Report
+    from headgate.tables.frames.task import FrameTask
 
     Reports = dict[tuple[int, int], Report]
     """By group of shards and task, however often that is tried."""
@@ -97,17 +96,13 @@ class SparkMatching:
         self._session = session = runner.session
         self._asked = asked
         self._folder = folder
-        self._memory = runner.memory
-        target, top = asked.target, asked.top
-        self._groups = target.groups(self._memory)
-        if asked.counts and top is not None and len(self._groups) > 1:
+        target = asked.target
+        self._grouped = Grouped.of(target, runner.memory, LINES, asked.question)
+        if asked.counts and self._grouped.keyed:
             raise TableError(
                 f"{target.title} has shards that do not fit into one worker, and which subscriptions are the "
                 "best of all is not known to those who count: leave out --stats, or --top"
             )
-        if top is not None and top.column is not None and len(self._groups) > 1:
-            raise TableError(NOT_BY_EVENT.format(target.title))
-        self._keyed = top is not None and len(self._groups) > 1
         self._told: Accumulator[Reports] = session.sparkContext.accumulator({}, _Gathered())
         self.given: EventTable[SparkRows] | None = None
         """Events that were judged before; None for lines of JSON, which workers judge when they match."""
@@ -136,28 +131,18 @@ class SparkMatching:
         target = self._asked.target
         if self.given is not None:
             self.given.forget()
+        sources = self._grouped.tasks[0].sources
         self.given = read_events(
-            self._runner, self._events, target, self._sources, self._asked.content_type, texts=texts
+            self._runner, self._events, target, sources, self._asked.content_type, texts=texts
         )
         self._rows = self.given.rows.frame
 
-    @property
-    def _sources(self) -> Sources | None:
-        return self._asked.target.sources(self._memory)
-
-    def _tasks(self) -> list[FrameTask]:
-        """Say what workers do; the first of the groups tells of what is no event."""
-        target, top, results, _, _ = self._asked
-        form = LINES if self.given is None else self.given.form
-        first = FrameTask.of(target, self._groups[0], form)
-        first = first._replace(sources=self._sources, top=top, keyed=self._keyed, results=results)
-        others = [first._replace(group=group, sources=None, tells=False) for group in self._groups[1:]]
-        return [first, *others]
-
     def match(self, output: str) -> FoundMatches:
         """Match, and write the matches."""
-        tasks = self._tasks()
-        rows = with_key(self._rows) if self._keyed else self._rows
+        form = LINES if self.given is None else self.given.form
+        grouped = self._grouped
+        tasks = [each._replace(form=form) for each in grouped.tasks]
+        rows = grouped.rows(self._rows)
         works = [
             partial(_reported, task=task, group=group, told=self._told, counts=self._asked.counts)
             for group, task in enumerate(tasks)
@@ -165,7 +150,7 @@ class SparkMatching:
         codec = codec_of(self._session)
         if not sees_files(self._session):
             count = self._handed(rows, works, tasks[0], output)
-        elif format_of(output) is not Format.PARQUET or is_remote(output) or codec is None or self._keyed:
+        elif format_of(output) is not Format.PARQUET or is_remote(output) or codec is None or grouped.keyed:
             parts = self._folder / "parts"
             parts.mkdir()
             files = self._written(rows, works, tasks[0], parts, codec or "snappy")
@@ -245,11 +230,10 @@ class SparkMatching:
 
     def _stored(self, frame: DataFrame, output: str) -> int:
         """Have Spark write matches, and count them on the way: of several groups the best of all."""
-        if self._keyed:
-            assert self._asked.top is not None
-            frame = best_of(frame, self._asked.top.k, SCORE)
         counting = Observation()
-        write_table(frame.observe(counting, sf.count(sf.lit(1)).alias(COUNT)), output)
+        write_table(
+            self._grouped.best(frame, SCORE).observe(counting, sf.count(sf.lit(1)).alias(COUNT)), output
+        )
         return int(counting.get[COUNT])
 
 

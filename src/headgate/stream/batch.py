@@ -329,7 +329,7 @@ class Batches:
             at=record["at"],
             reading=self._reading,
             version=self._subscriptions.at(record["snapshot"], record["since"], record["version"]),
-            top=self._settings.best,
+            question=self._settings.question,
             schema=self._schema,
             folder=str(staging.matches_place),
             form=staging.matches.form,
@@ -339,7 +339,6 @@ class Batches:
             seen=None if window is None else self._seen.paths(),
             oldest=0 if window is None else int(record["at"] / _MICROS - window),
             counts=self.statistics is not None,
-            results=self._settings.limit,
             struck=struck,
         )
         reports = match(task, self._files(number))

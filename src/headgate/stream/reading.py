@@ -19,6 +19,7 @@ import datetime as dt
 import json
 from codecs import BOM_UTF8
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +31,6 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import (
     CONTENT_TYPE,
     DATA,
-    EVENT_TIME,
     ID,
     JSON,
     SECOND_MARK,
@@ -38,6 +38,7 @@ from headgate.core.event import (
     TIME,
     Event,
     read_object,
+    read_time,
 )
 from headgate.core.ids import is_whole
 from headgate.core.text.csv_text import CsvText
@@ -48,7 +49,7 @@ from headgate.runtime.changes import of_the_file, rows_of
 from headgate.runtime.rows import NOT_UTF8
 from headgate.stream.sources.logs import COLUMNS
 from headgate.tables.document_rows import event_of_row, unpack_document
-from headgate.tables.event_rows import MISFIT, read_event
+from headgate.tables.event_rows import MISFIT
 from headgate.tables.lines import portions
 from headgate.tables.packed import PACKED, codec_of, ending, read_file
 from headgate.tables.packed import reading as unpacking
@@ -290,41 +291,33 @@ def _document(path: Path, reading: SourceReading) -> Iterator[_Found]:
 
 
 def _line(line: bytes, reading: SourceReading) -> Event | EventError:
-    if not kind_of(reading.content).documents:
-        event = read_event(line, reading.mark)
-        assert event is not None
-        return event if isinstance(event, EventError) else _timed(event, reading.time)
     try:
         return _row(read_object(line), reading)
     except EventError as error:
         return error
 
 
-def _row(row: Mapping[str, Any], reading: SourceReading, *, records: bool = True) -> Event | EventError:
+def _row(row: dict[str, Any], reading: SourceReading, *, records: bool = True) -> Event | EventError:
     """Make an event of a row with columns."""
     try:
         kind = kind_of(reading.content)
-        if kind.documents and DATA not in row and BASE64 in row:
-            row = {**row, DATA: _unpacked(row[BASE64])}
-        event = _in_documents(row, reading, records=records) if kind.documents else Event.from_row(row)
-        if isinstance(event, EventError) or (kind.documents and event.content_type != JSON):
-            return event
-        # Checks the values.
-        event.attributes_as(reading.mark)
-        return _timed(event, reading.time)
+        if not kind.documents:
+            event = Event.from_row(row)
+        else:
+            if DATA not in row and BASE64 in row:
+                row = {**row, DATA: _unpacked(row[BASE64])}
+            record = row if records and kind.rows else None
+            event = event_of_row(row, kind, reading.content_type, record)
+            if event.content_type != JSON:
+                time = next((value for name, value in row.items() if fold(name) == TIME), None)
+                return replace(event, time=read_time(event.id, time))
+        if event.content_type == JSON:
+            event = _timed(event, reading.time)
+        # Refuses a document: these filters look at records.
+        event.check(reading.mark)
+        return event
     except EventError as error:
         return error
-
-
-def _in_documents(row: Mapping[str, Any], reading: SourceReading, *, records: bool) -> Event | EventError:
-    """Make an event of a row against filters of documents, with its time if it is one."""
-    kind = kind_of(reading.content)
-    event = event_of_row(row, kind, reading.content_type, records=records and kind.rows)
-    if isinstance(event, EventError) or event.content_type == JSON:
-        return event
-    time = next((value for name, value in row.items() if fold(name) == TIME), None)
-    fields = {ID: event.id, SOURCE: event.source, TIME: time}
-    return Event.from_row({**fields, DATA: event.data, CONTENT_TYPE: event.content_type})
 
 
 def _unpacked(text: object) -> bytes:
@@ -345,7 +338,5 @@ def _timed(event: Event, name: str) -> Event:
             return event
     if not isinstance(moment, dt.datetime):
         return event
-    # Not `replace`: what was read of the attributes is kept with the event.
-    object.__setattr__(event, "time", moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC))
-    event.attributes[EVENT_TIME] = event.time
-    return event
+    time = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return Event(event.id, event.data, time, event.source)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def check_request(settings: StreamSettings) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     settings.check()
-    check_snapshot(settings.snapshot, settings.best)
+    check_snapshot(settings.snapshot, settings.question.top)
     kind = kind_at(located(settings.snapshot))
     if kind.documents:
         check_type(settings.content_type, kind)

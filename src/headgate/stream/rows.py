@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
-from headgate.contents.results import RESULT_COLUMNS
+from headgate.contents.protocol import EVENT_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
 
 
 MALFORMED, LATE, DUPLICATE, UNKNOWN, LEFT_OUT = KINDS = (
@@ -42,15 +41,9 @@ NAMED = 1000
 """How many origins are named in a batch's record, at most."""
 
 
-def match_schema(*, numbered: bool, top: Top | None, results: int | None = None) -> pa.Schema:
+def match_schema(question: Question, *, numbered: bool) -> pa.Schema:
     """Return the columns of a match; ids of events are text whatever they were."""
-    named: pa.DataType = pa.int64() if numbered else pa.string()
-    columns: dict[str, pa.DataType] = {EVENT_ID: pa.string(), SUBSCRIPTION_ID: named}
-    if top is not None:
-        columns |= {SCORE: pa.float64(), RANK: pa.int32()}
-    if results is not None:
-        columns |= RESULT_COLUMNS
-    return pa.schema(columns)
+    return pa.schema({EVENT_ID: pa.string(), **question.columns(numbered=numbered)})
 
 
 @dataclass

@@ -84,7 +84,7 @@ def opened(
         if settings.metrics_port is not None:
             open_.enter_context(telling.metrics.serve(settings.metrics_port))
         numbered = bool(state.fixed("numbered", subscriptions.numbered))
-        schema = match_schema(numbered=numbered, top=settings.best, results=settings.limit)
+        schema = match_schema(settings.question, numbered=numbered)
         sink = open_sink(telling)
         if sink is not None:
             open_.callback(sink.close)

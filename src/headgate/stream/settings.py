@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headgate.contents.settings import Giving, formats
-from headgate.core.ranks import EXACT, RELAXED
+from headgate.contents.settings import formats
+from headgate.core.ranks import EXACT
 from headgate.core.settings import Input, Output, Seconds, check_values, setting, settings_of
 from headgate.errors import TableError
 from headgate.stream.sources.registry import source_of
-from headgate.tables.settings import Best
+from headgate.tables.settings import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ KEEP, DELETE, ARCHIVE = "keep", "delete", "archive:"
 
 
 @dataclass(frozen=True)
-class StreamSettings(Best, Giving):
+class StreamSettings(Asked):
     """Where events come from, what they are matched against, where matches go, and how."""
 
     snapshot: Input = setting(
@@ -131,12 +131,8 @@ class StreamSettings(Best, Giving):
             raise TableError(f"{self.report} is not the name of a page: let it end in .html")
         more = (self.factors, self.by, self.decay, self.hops, self.top_column)
         ranked = self.mode not in {None, EXACT} or any(more)
-        if self.top is None and ranked:
+        if self.question.top is None and ranked:
             raise TableError("mode, factors and such say which are best: say with top how many are wanted")
-        if self.results_limit is not None and not self.results:
-            raise TableError("results_limit says how many rows of a match are wanted: ask for results, too")
-        if self.factors and self.mode != RELAXED:
-            raise TableError("factors weigh clauses that hold, and exact matching weighs none: use relaxed")
         if self.finished not in {KEEP, DELETE} and not self.finished.removeprefix(ARCHIVE) != self.finished:
             raise TableError(f"finished is {self.finished!r}: use 'keep', 'delete' or 'archive:FOLDER'")
         broker = is_broker(self.events)

@@ -39,7 +39,7 @@ from headgate.stream.rows import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
     from headgate.runtime.engines import Runtime
     from headgate.runtime.snapshots import Version
 
@@ -54,7 +54,7 @@ class PartTask(NamedTuple):
     """When it was pinned, in microseconds."""
     reading: SourceReading
     version: Version
-    top: Top | None
+    question: Question
     schema: pa.Schema
     """The columns of a match."""
     folder: str
@@ -70,8 +70,6 @@ class PartTask(NamedTuple):
     """The second from which on those count."""
     counts: bool = False
     """Whether statistics of subscriptions are wanted."""
-    results: int | None = None
-    """How many rows of what a match gives are wanted, if any."""
     struck: Mapping[int, frozenset[int]] | None = None
     """By part, the hashes of ids that another part of the batch has, too, and that are left to it."""
 
@@ -206,7 +204,7 @@ class _Part:
         schema = self._task.schema
         counting = None if self._statistics is None else Counting(self._statistics)
         events = [event for _, event in given]
-        portions = self._pieces.ask(events, ids, self._task.top, counting, self._task.results)
+        portions = self._pieces.ask(events, ids, self._task.question, counting)
         for portion in within(lambda: self._left_out, portions):
             columns = [portion.column(name).cast(schema.field(name).type) for name in schema.names]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)

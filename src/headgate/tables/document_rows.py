@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headgate.contents.kind import bad_length
 from headgate.contents.registry import kind_of
-from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event, read_object
+from headgate.core.event import CONTENT_TYPE, DATA, ID, SAME_NAMES, SOURCE, Event, is_plain, read_object
 from headgate.core.ids import is_whole
 from headgate.core.values import check, fold
 from headgate.errors import EventError
@@ -149,35 +149,32 @@ def _rows(batch: pa.RecordBatch, reading: ReadSettings) -> Iterator[_Line]:
 def _event(line: bytes, kind: Kind, reading: ReadSettings) -> Event | EventError:
     """Read a row; the reason why it is no event, if it is none."""
     try:
-        return event_of_row(read_object(line), kind, reading.content_type, records=reading.records)
+        row = read_object(line)
+        return event_of_row(row, kind, reading.content_type, row if reading.records else None)
     except EventError as error:
         return error
 
 
 def event_of_row(
-    given: Mapping[str, object], kind: Kind, default: str | None, *, records: bool
-) -> Event | EventError:
-    """Make an event of a row against filters of documents; with `records`, one that is a record is that."""
-    row = {fold(name): value for name, value in given.items()}
-    if records and is_record(row, default):
-        return Event.from_row(given)
+    given: Mapping[str, Any], kind: Kind, default: str | None, record: dict[str, Any] | None
+) -> Event:
+    """Make an event of a row against filters of documents; refuses one that is none.
+
+    `default` is the media type of rows that name none, and `record` has the attributes of the row, if it may
+    be a record.
+    """
+    plain = record is not None and is_plain(given)
+    row = given if plain else {fold(name): value for name, value in given.items()}
+    if record is not None and (plain or is_record(row, default)):
+        event = Event.from_row(given)
+        return Event.record(event.id, record, event.source)
     if len(row) < len(given):
-        return EventError("two fields have names that differ in case only, which are the same")
-    return document_of(row, kind, default)
-
-
-def document_of(row: Mapping[str, object], kind: Kind, default: str | None) -> Event | EventError:
-    """Make an event of a row with a document; the reason why it is none, if it is none."""
-    try:
-        event = Event.from_row({ID: row.get(ID)})
-        source = row.get(SOURCE)
-        for name, value in ((ID, event.id), (SOURCE, source)):
-            check(value, (name,))
-        named = source if isinstance(source, str | int) and not isinstance(source, bool) else None
-        data = _data(row, kind)
-        return Event(event.id, data, source=named, content_type=_type(row, kind, default))
-    except EventError as error:
-        return error
+        raise EventError(SAME_NAMES)
+    event = Event.from_row({ID: row.get(ID), SOURCE: row.get(SOURCE)})
+    for name, value in ((ID, event.id), (SOURCE, row.get(SOURCE))):
+        check(value, (name,))
+    data = _data(row, kind)
+    return Event(event.id, data, source=event.source, content_type=_type(row, kind, default))
 
 
 def _type(row: Mapping[str, object], kind: Kind, default: str | None) -> str:

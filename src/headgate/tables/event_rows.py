@@ -79,8 +79,7 @@ def read_event(line: bytes, mark: str = "") -> Event | EventError | None:
         return None
     try:
         event = Event.from_json(line)
-        # Checks the values.
-        event.attributes_as(mark)
+        event.check(mark)
     except EventError as error:
         return error
     return event

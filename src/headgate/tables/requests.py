@@ -13,6 +13,7 @@ from headgate.core.schema import read_schema
 from headgate.core.snapshot import check_place, room_of
 from headgate.core.values import fold
 from headgate.core.versions.stores import located
+from headgate.engine.question import ALL
 from headgate.errors import EventError, SnapshotError, TableError
 from headgate.graph.model import check_count
 from headgate.rdf.kind import KIND
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from headgate.contents.kind import FilterSettings, Kind
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question, Top
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.sharding import Sharding
 
@@ -155,14 +156,15 @@ def check_match(
     content_type: str | None = None,
     tuples: str | None = None,
     stats: str | None = None,
-    results: int | None = None,
+    question: Question = ALL,
 ) -> None:
     """Refuse what cannot be done before any work: used before Spark starts, too."""
     check_events_for(snapshot, events, content_type)
-    if places.check_output(output) is places.Format.CSV and results is not None:
+    if places.check_output(output) is places.Format.CSV and question.lists:
+        name = question.lists[0]
         raise TableError(
-            f"{output} is CSV, which has no lists, and results are lists: let it end in .parquet or .jsonl, "
-            "or leave out --results"
+            f"{output} is CSV, which has no lists, and {name} are lists: let it end in .parquet or .jsonl, "
+            f"or leave out --{name}"
         )
     places.check_output(rejected)
     if tuples is not None:
@@ -284,7 +286,7 @@ def _kind(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
+class WhatIfRequest:
     """What is asked: of which changes, against what, over which events."""
 
     changes: str

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headgate.contents.settings import REFUSED, Documents, Giving, PlainSettings
+from headgate.contents.settings import REFUSED, Documents, PlainSettings
 from headgate.core.ranks import EXACT, MODES, RELAXED
-from headgate.core.settings import Count, Input, Output, Request, Share, setting
+from headgate.core.settings import Count, Input, Output, Request, Share, setting, settings_of
 from headgate.core.subscription import SQL, dialects
+from headgate.engine.question import MatchSettings, Question, Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, TIMES, PathCost
 
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from headgate.contents.kind import FilterSettings
-    from headgate.engine.question import Top
     from headgate.rdf.language.model import Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.runtime.sharding import Sharding
-    from headgate.tables.requests import Question
+    from headgate.tables.requests import WhatIfRequest
 
 _ELSEWHERE = "It must be given if the output is on another file system."
 
@@ -96,8 +96,6 @@ class Best(Request):
     @property
     def best(self) -> Top | None:
         """Return what is asked for, if not all matches are."""
-        from headgate.engine.question import Top
-
         if self.top is None:
             return None
         path = PathCost.of(self.by or MINUS, DECAY if self.decay is None else self.decay, hops=self.hops)
@@ -105,14 +103,25 @@ class Best(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Match(Documents, Best, Giving):
+class Asked(Best, MatchSettings):
+    """What is asked about events, as files and commands say it."""
+
+    @property
+    def question(self) -> Question:
+        """Return it as it goes to what obeys it."""
+        said = {each.name: getattr(self, each.name) for each in settings_of(MatchSettings)}
+        return Question(self.best, **said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match(Documents, Asked):
     """Match a table of events against a snapshot."""
 
     snapshot: Input = setting("what `compile` wrote", key="compile.snapshot", metavar="DIRECTORY")
     events: Input = setting("a [table](files.md#events) of events, or files of documents", key="events.table")
     output: Output = setting(
-        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`, with "
-        "`results` also these"
+        "a table of matches, (`event_id`, `subscription_id`); with `top` also `score` and `rank`, and what "
+        "other settings add"
     )
     rejected: Output | None = setting("a table for refused events", shown=REFUSED, more=_ELSEWHERE)
     graph: bool | None = setting(
@@ -138,7 +147,7 @@ class Match(Documents, Best, Giving):
         """Return what the job takes."""
         names = ("snapshot", "events", "output", "rejected", "graph", "tuples", "stats")
         options = {name: getattr(self, name) for name in names}
-        return {**options, "top": self.best, "content_type": self.format, "results": self.limit}
+        return {**options, "question": self.question, "content_type": self.format}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,11 +364,13 @@ class WhatIf(Documents, Best):
         "measure size and speed before and after, for which the whole snapshot is written again", True
     )
 
-    def question(self, snapshot: str) -> Question:
+    def request(self, snapshot: str) -> WhatIfRequest:
         """Return what is asked of changes to a snapshot."""
-        from headgate.tables.requests import Question
+        from headgate.tables.requests import WhatIfRequest
 
-        return Question(self.changes, snapshot, self.events, self.best, self.format, self.noise, self.cost)
+        return WhatIfRequest(
+            self.changes, snapshot, self.events, self.best, self.format, self.noise, self.cost
+        )
 
 
 def read_text(path: str) -> str:

@@ -125,3 +125,15 @@ def test_top(api: Api) -> None:
     assert api("POST", "/v1/top", {**said, "hops": True}).status == 422
     relaxed = api("POST", "/v1/top", {**said, "k": 5, "mode": "relaxed", "factors": {"rank": 2}})
     assert relaxed.status == 200
+
+
+def test_rows_whatever_their_capitals(api: Api) -> None:
+    assert api("PUT", "/v1/subscriptions/xml", {"filter": "//a", "dialect": "xpath"}).status == 201
+    for names in (("ID", "Data", "DataContentType"), ("Id", "data", "datacontenttype")):
+        row = dict(zip(names, ("c", "<a/>", "xml"), strict=True))
+        unnamed = {name: value for name, value in row.items() if value != "c"}
+        matched = api("POST", "/v1/match", [row, unnamed]).json["events"]
+        assert [each["matches"] for each in matched] == [["xml"], ["xml"]]
+        assert api.publish(row) == [["xml"]]
+        last = api("GET", "/v1/info").json["last"]
+        assert api("GET", f"/v1/events/{last}").json["event"]["data"] == "<a/>"

@@ -11,7 +11,7 @@ content, as `contents/protocol.py` describes it, so graphs and rankings know of 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -331,21 +331,31 @@ class MixedIndex(Asks):
 
     # Changing
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def prepare(self, subscription: Subscription) -> list[tuple[int, Any]]:
+        """Compile a filter for `subscribe`: gives the places of its kinds, and what each made of it."""
+        if subscription.filter == ALWAYS and subscription.dialect == MIXED:
+            filters = {
+                place: (each.room.always, each.room.dialect) for place, each in enumerate(self.members)
+            }
+        else:
+            text, dialect = read_dialect(subscription.filter, subscription.dialect)
+            filters = {self.kind.place_of(dialect): (text, dialect)}
+        return [
+            (place, self.members[place].content.prepare(Subscription(subscription.id, *own)))
+            for place, own in filters.items()
+        ]
+
+    def subscribe(self, subscription: Subscription, prepared: Any = None) -> None:
         """Add a subscription; refuses a bad filter, and an id that is here, of whatever kind."""
-        identity = subscription.id
+        identity, prepared = subscription.id, prepared or self.prepare(subscription)
         with self._writing:
             self._check_type(identity)
             if identity in self:
                 raise SubscriptionError(f"id {identity!r} is subscribed already: unsubscribe it first")
-            if subscription.filter == ALWAYS and subscription.dialect == MIXED:
-                for member in self.members:
-                    member.content.subscribe(Subscription(identity, member.room.always, member.room.dialect))
+            for place, compiled in prepared:
+                self.members[place].content.subscribe(subscription, compiled)
+            if len(prepared) > 1:
                 self._always.add(identity)
-            else:
-                text, dialect = read_dialect(subscription.filter, subscription.dialect)
-                member = self.members[self.kind.place_of(dialect)]
-                member.content.subscribe(replace(subscription, filter=text, dialect=dialect))
             self._numbered = isinstance(identity, int)
 
     def unsubscribe(self, identity: Id) -> None:

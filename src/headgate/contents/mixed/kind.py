@@ -296,7 +296,7 @@ def _record(event: Event) -> DocumentEvents:
     """Check a record; one that came in a file is read first."""
     if isinstance(event.data, str | bytes):
         event = Event(event.id, read_object(event.data), event.time, event.source)
-    event.attributes  # noqa: B018 -- checks the values
+    event.check()
     return DocumentEvents((event,))
 
 

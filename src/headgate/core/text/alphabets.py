@@ -33,7 +33,6 @@ _OTHERS = re.compile(
 """The joiners, and letters in circles and squares, which are symbols by category."""
 LETTERS = 0x40000
 """Characters in a table of letters. Of those beyond it only the variation selectors count, as marks."""
-SELECTORS = range(0xE0100, 0xE01F0)
 _TURKISH = {"\u0130": "\u0130", "\u0131": "\u0131"}
 _SEVERAL = {"\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
 
@@ -46,8 +45,8 @@ class _Folding(dict[int, str]):
         self._same = same
 
     def __missing__(self, code: int) -> str:
-        found = self[code] = self._same.get(chr(code)) or _folded(chr(code))
-        return found
+        folded = self[code] = self._same.get(chr(code)) or _folded(chr(code))
+        return folded
 
 
 def _folded(character: str) -> str:
@@ -65,11 +64,11 @@ class _Cutting(dict[int, str]):
         self._fold = fold
 
     def __missing__(self, code: int) -> str:
-        found = chr(code) if self._alphabet.is_letter(chr(code)) else " "
-        if self._fold and found != " ":
-            found = self._alphabet.fold(found)
-        self[code] = found
-        return found
+        letter = chr(code) if self._alphabet.is_letter(chr(code)) else " "
+        if self._fold and letter != " ":
+            letter = self._alphabet.fold(letter)
+        self[code] = letter
+        return letter
 
 
 class Alphabet:
@@ -130,7 +129,7 @@ class Alphabet:
 
         What stands behind the last says whether the variation selectors are in words.
         """
-        found = np.zeros(LETTERS + 1, np.int32)
+        table = np.zeros(LETTERS + 1, np.int32)
         every = [chr(code) for code in range(LETTERS) if not 0xD800 <= code < 0xE000]
         if self.marks:
             chosen = [
@@ -142,10 +141,10 @@ class Alphabet:
         else:
             chosen = [*filter(str.isalnum, every), "_"]
         for character in chosen:
-            found[ord(character)] = ord(self._folding[ord(character)])
-        found[LETTERS] = self.marks
-        found.flags.writeable = False
-        return found
+            table[ord(character)] = ord(self._folding[ord(character)])
+        table[LETTERS] = self.marks
+        table.flags.writeable = False
+        return table
 
 
 JAVA = Alphabet({}, marks=True)
@@ -167,8 +166,8 @@ def wanted_word(pattern: str) -> str | None:
     >>> wanted_word(r"\bNews\b"), wanted_word(r"\bne.s\b"), wanted_word("news"), wanted_word(r"\bß\b")
     ('news', None, None, None)
     """
-    found = _SHAPE.fullmatch(pattern)
-    return words(found[1])[0] if found is not None and is_word(found[1]) else None
+    shape = _SHAPE.fullmatch(pattern)
+    return words(shape[1])[0] if shape is not None and is_word(shape[1]) else None
 
 
 _ANY_CASE = re.compile(r"\(\?(?=[uU]*i)[iuU]+\)")

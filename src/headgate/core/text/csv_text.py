@@ -53,6 +53,17 @@ class CsvText:
             fits = row.reason is not None or len(row.values) == count
             yield row if fits else row._replace(reason=MISFIT)
 
+    def objects(self) -> Iterator[tuple[CsvRow, dict[str, str] | None]]:
+        """List the rows, each with its values that are not empty by name: None if it cannot be read.
+
+        Quotes may stand in the middle of a value: filters have them there.
+        """
+        names = self.header.values
+        for row in self:
+            fits = row.reason != NOT_UTF8 and len(row.values) == len(names)
+            pairs = zip(names, row.values, strict=fits)
+            yield row, {name: value for name, value in pairs if value} if fits else None
+
 
 def _rows(data: bytes) -> Iterator[CsvRow]:
     # By itself Python gives up at 131,072 characters.
@@ -60,10 +71,10 @@ def _rows(data: bytes) -> Iterator[CsvRow]:
     given: list[tuple[bytes, str | None]] = []
 
     def texts() -> Iterator[str]:
-        for found in _ROW.finditer(data):
-            if found[1]:
-                text, reason = _judged(found[1])
-                given.append((found[1], reason))
+        for row in _ROW.finditer(data):
+            if row[1]:
+                text, reason = _judged(row[1])
+                given.append((row[1], reason))
                 yield text
 
     # A text that is regular, or nothing, is one row.

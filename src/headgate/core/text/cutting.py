@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-_MAX_WORDS = 65_536
-_MAX_LETTERS = 64
 
 
 class RefusedFilterError(Exception):
@@ -49,17 +47,26 @@ class Cutter:
 
 
 class BoundedCache(dict[str, T]):
-    """What words mean that were seen, so long as there are not too many and they are short."""
+    """The meanings of texts: at most `limit`, of texts no longer than `longest`; a full one starts anew.
 
-    def __init__(self, meaning: Callable[[str], T]) -> None:
+    Reading is a plain dictionary's, and threads may share one: a meaning that is lost is found again.
+
+    >>> lengths = BoundedCache(len, limit=2, longest=3)
+    >>> lengths["a"], lengths["ab"], lengths["abcd"], lengths["abc"], lengths
+    (1, 2, 4, 3, {'abc': 3})
+    """
+
+    def __init__(self, meaning: Callable[[str], T], limit: int = 65_536, longest: int = 64) -> None:
         super().__init__()
         self._meaning = meaning
+        self.limit = limit
+        self._longest = longest
 
-    def __missing__(self, word: str) -> T:
-        """Find out what a word means."""
-        meaning = self._meaning(word)
-        if len(word) <= _MAX_LETTERS:
-            if len(self) >= _MAX_WORDS:
+    def __missing__(self, text: str) -> T:
+        """Find out what a text means."""
+        meaning = self._meaning(text)
+        if len(text) <= self._longest:
+            if len(self) >= self.limit:
                 self.clear()
-            self[word] = meaning
+            self[text] = meaning
         return meaning

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.bits import packed, upper
 from headgate.core.jit import bare, bare_inner, kernel
 from headgate.core.jit.memory import prefetch
 from headgate.core.text.alphabets import JAVA
@@ -72,7 +73,7 @@ def make_slots(known: TextPool, alphabet: Alphabet = JAVA) -> NDArray[np.uint64]
     8
     """
     slots = np.zeros(2 << max(1, known.size).bit_length(), np.uint64)
-    _fill(_fixed(known.offsets), _fixed(known.data), 0, known.size, alphabet.table, slots)
+    _fill(fixed(known.offsets), fixed(known.data), 0, known.size, alphabet.table, slots)
     return slots
 
 
@@ -85,7 +86,7 @@ def add_words(
     slots: NDArray[np.uint64],
 ) -> None:
     """Put more words into a hash that has room for them."""
-    _fill(_fixed(offsets), _fixed(data), first, last, alphabet.table, slots)
+    _fill(fixed(offsets), fixed(data), first, last, alphabet.table, slots)
 
 
 class KnownWords(NamedTuple):
@@ -102,7 +103,7 @@ class KnownWords(NamedTuple):
     ) -> KnownWords:
         """Take words over where they lie, with a hash that was made of them if there is one."""
         slots = make_slots(known, alphabet) if slots is None else slots
-        return cls(alphabet.table, _fixed(known.offsets), _fixed(known.data), _fixed(slots))
+        return cls(alphabet.table, fixed(known.offsets), fixed(known.data), fixed(slots))
 
     def find(self, texts: TextPool) -> FoundWords:
         """Find the known words of some texts.
@@ -112,9 +113,7 @@ class KnownWords(NamedTuple):
         >>> known.find(TextPool.build(["ÜBER the News, new news"])).number.tolist()
         [1, 0]
         """
-        return self._find(
-            _fixed(texts.offsets), _fixed(texts.data), int(np.diff(texts.offsets).max(initial=0))
-        )
+        return self._find(fixed(texts.offsets), fixed(texts.data), int(np.diff(texts.offsets).max(initial=0)))
 
     def find_one(self, text: str) -> NDArray[np.int32]:
         """Find the known words of one text."""
@@ -128,7 +127,7 @@ class KnownWords(NamedTuple):
         # A word takes a byte, and what stands before the next another.
         number = np.empty((len(data) + len(offsets)) // 2 + 1, np.int32)
         marks, before = _marks_of(1 << (longest + 1).bit_length(), len(start))
-        _find(offsets, data, *self, marks, before, start, number)
+        _find(offsets, data, self, marks, before, start, number)
         return FoundWords(start, number[: start[-1]])
 
 
@@ -152,7 +151,7 @@ def _marks_of(size: int, texts: int) -> tuple[Ints, int]:
     return marks, before
 
 
-def _fixed(array: NDArray[Any]) -> NDArray[Any]:
+def fixed(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array that is not to be written to: kernels are compiled for such only, not for both."""
     if array.flags.writeable:
         array = array.view()
@@ -186,13 +185,13 @@ def _letter(table: NDArray[np.int32], data: NDArray[np.uint8], at: int) -> tuple
 
 
 @bare_inner
-def _add(found: np.uint64, letter: np.int64) -> np.uint64:
-    return (found ^ np.uint64(letter)) * _PRIME
+def _add(hashed: np.uint64, letter: np.int64) -> np.uint64:
+    return (hashed ^ np.uint64(letter)) * _PRIME
 
 
 @bare_inner
-def _finish(found: np.uint64) -> np.uint64:
-    return found ^ (found >> _HALF)
+def _finish(hashed: np.uint64) -> np.uint64:
+    return hashed ^ (hashed >> _HALF)
 
 
 @kernel
@@ -207,15 +206,15 @@ def _fill(
     """Put words into a hash, from one on."""
     mask = np.uint64(len(slots) - 1)
     for word in range(first, last):
-        at, found = offsets[word], _BASIS
+        at, hashed = offsets[word], _BASIS
         while at < offsets[word + 1]:
             letter, at = _letter(table, data, at)
-            found = _add(found, letter)
-        found = _finish(found)
-        slot = found & mask
+            hashed = _add(hashed, letter)
+        hashed = _finish(hashed)
+        slot = hashed & mask
         while slots[slot]:
             slot = (slot + np.uint64(1)) & mask
-        slots[slot] = (found & _HIGH) | np.uint64(word + 1)
+        slots[slot] = (hashed & _HIGH) | np.uint64(word + 1)
 
 
 @bare
@@ -239,96 +238,96 @@ def _same(
 
 @bare_inner
 def next_word(
-    table: NDArray[np.int32], data: NDArray[np.uint8], at: int, stop: int
+    known: KnownWords, data: NDArray[np.uint8], at: int, stop: int
 ) -> tuple[int, int, int, np.uint64]:
     """Read on up to the end of a word: returns the place behind that, the word's ends, and its hash.
 
     Where no word begins, the ends are the same.
     """
-    begin, end, found = at, at, _BASIS
+    begin, end, hashed = at, at, _BASIS
     while at < stop:
-        letter, at = _letter(table, data, at)
+        letter, at = _letter(known.letters, data, at)
         if letter == 0:
             break
         end = at
-        found = _add(found, letter)
-    return at, begin, end, _finish(found)
+        hashed = _add(hashed, letter)
+    return at, begin, end, _finish(hashed)
 
 
 @bare_inner
-def number_of(
-    table: NDArray[np.int32],
-    known_offsets: Ints,
-    known: NDArray[np.uint8],
-    slots: NDArray[np.uint64],
-    data: NDArray[np.uint8],
-    begin: int,
-    end: int,
-    found: np.uint64,
-) -> int:
+def number_of(known: KnownWords, data: NDArray[np.uint8], begin: int, end: int, hashed: np.uint64) -> int:
     """Return the number of a word by its hash, -1 if it is not known."""
+    slots, offsets = known.slots, known.offsets
     mask = np.uint64(len(slots) - 1)
-    slot = found & mask
+    slot = hashed & mask
     while slots[slot]:
-        if (slots[slot] ^ found) & _HIGH == 0:
+        if (slots[slot] ^ hashed) & _HIGH == 0:
             word = np.int64(slots[slot] & _LOW) - 1
-            if _same(table, data, begin, end, known, known_offsets[word], known_offsets[word + 1]):
+            if _same(known.letters, data, begin, end, known.data, offsets[word], offsets[word + 1]):
                 return int(word)
         slot = (slot + np.uint64(1)) & mask
     return -1
 
 
 @bare_inner
-def cut_words(
-    table: NDArray[np.int32], slots: NDArray[np.uint64], data: NDArray[np.uint8], at: int, stop: int, cut: Cut
-) -> tuple[int, int]:
+def next_known(known: KnownWords, data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
+    """Read on to the end of the next known word: returns the place behind that, and its number or -1."""
+    number = -1
+    while at < stop and number < 0:
+        at, begin, end, hashed = next_word(known, data, at, stop)
+        if begin < end:
+            number = number_of(known, data, begin, end, hashed)
+    return at, number
+
+
+@bare_inner
+def slot_of(marks: Ints, number: int) -> int:
+    """Return the slot of a word, or a free one: the upper half of its mark is the word's number plus one."""
+    last = len(marks) - 1
+    slot = number & last
+    while marks[slot] and upper(marks[slot]) != number + 1:
+        slot = (slot + 1) & last
+    return slot
+
+
+@bare_inner
+def cut_words(known: KnownWords, data: NDArray[np.uint8], at: int, stop: int, cut: Cut) -> tuple[int, int]:
     """Cut the next words of a text, as many as there is room for; returns the place behind, and how many."""
+    slots = known.slots
     mask = np.uint64(len(slots) - 1)
     n = 0
     while at < stop and n < len(cut.begin):
-        at, begin, end, found = next_word(table, data, at, stop)
+        at, begin, end, hashed = next_word(known, data, at, stop)
         if begin < end:
-            cut.begin[n], cut.end[n], cut.hashed[n] = begin, end, found
-            prefetch(slots, int(found & mask))
+            cut.begin[n], cut.end[n], cut.hashed[n] = begin, end, hashed
+            prefetch(slots, int(hashed & mask))
             n += 1
     return at, n
 
 
 @bare_inner
-def number_words(
-    table: NDArray[np.int32],
-    known_offsets: Ints,
-    known: NDArray[np.uint8],
-    slots: NDArray[np.uint64],
-    data: NDArray[np.uint8],
-    cut: Cut,
-    count: int,
-) -> None:
+def number_words(known: KnownWords, data: NDArray[np.uint8], cut: Cut, count: int) -> None:
     """Find the numbers of words that were cut: in passes, each of which asks for what the next one reads."""
+    slots, offsets = known.slots, known.offsets
     mask = np.uint64(len(slots) - 1)
     for i in range(count):
         slot = slots[cut.hashed[i] & mask]
         cut.number[i] = np.int64(slot & _LOW) - 1
         if slot:
-            prefetch(known_offsets, cut.number[i])
+            prefetch(offsets, cut.number[i])
     for i in range(count):
         if cut.number[i] >= 0:
-            prefetch(known, known_offsets[cut.number[i]])
+            prefetch(known.data, offsets[cut.number[i]])
     for i in range(count):
         if cut.number[i] >= 0:
-            cut.number[i] = number_of(
-                table, known_offsets, known, slots, data, int(cut.begin[i]), int(cut.end[i]), cut.hashed[i]
-            )
+            cut.number[i] = number_of(known, data, int(cut.begin[i]), int(cut.end[i]), cut.hashed[i])
 
 
 @kernel
 def _find(
     offsets: Ints,
     data: NDArray[np.uint8],
-    table: NDArray[np.int32],
-    known_offsets: Ints,
-    known: NDArray[np.uint8],
-    slots: NDArray[np.uint64],
+    known: KnownWords,
     marks: Ints,
     before: int,
     start: Ints,
@@ -349,19 +348,19 @@ def _find(
     for t in range(len(offsets) - 1):
         at, stop = offsets[t], offsets[t + 1]
         while at < stop:
-            at, count = cut_words(table, slots, data, at, stop, cut)
-            number_words(table, known_offsets, known, slots, data, cut, count)
+            at, count = cut_words(known, data, at, stop, cut)
+            number_words(known, data, cut, count)
             for i in range(count):
                 word = cut.number[i]
                 if word < 0:
                     continue
                 own = before + t + 1
-                mark = (own << 32) | word
-                place = word & marked
-                while marks[place] != mark and marks[place] >> 32 == own:
-                    place = (place + 1) & marked
-                if marks[place] != mark:
-                    marks[place] = mark
+                mark = packed(own, word)
+                slot = word & marked
+                while marks[slot] != mark and upper(marks[slot]) == own:
+                    slot = (slot + 1) & marked
+                if marks[slot] != mark:
+                    marks[slot] = mark
                     number[n] = word
                     n += 1
         start[t + 1] = n

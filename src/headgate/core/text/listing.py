@@ -12,6 +12,7 @@ a number of its own, and is marked once for a document.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from headgate.core.bits import lowest, place_of
 from headgate.core.jit import bare, bare_inner
 from headgate.core.jit.memory import prefetch
-from headgate.core.text.finding import Cut, KnownWords, cut_words, number_words
+from headgate.core.text.finding import Cut, KnownWords, cut_words, fixed, number_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,18 +39,15 @@ _LAST_EPOCH = 2**31 - 2
 
 
 class WordLists(NamedTuple):
-    """Words with their hash, as in `KnownWords`, and the groups of each."""
+    """Words, and the groups of each."""
 
-    letters: Ints
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
-    slots: NDArray[np.uint64]
+    known: KnownWords
     start: Ints
     stream: Ints
 
     @classmethod
     def build(
-        cls, words: TextPool, alphabet: Alphabet, word: Ints, way: Ints, number: Ints
+        cls, words: TextPool, alphabet: Alphabet, word: NDArray[Any], way: NDArray[Any], number: Ints
     ) -> tuple[WordLists, int]:
         """List numbers, given with a word and a way each; returns how many groups are large, too.
 
@@ -61,7 +59,7 @@ class WordLists(NamedTuple):
         ([0, 5, 9], [5, 2, -1, 1, 2, 5, 1, -1, 0], 0)
         """
         order = np.lexsort((number, way, word))
-        word, way, number = word[order], way[order], number[order]
+        word, way, number = (each[order].astype(np.int32) for each in (word, way, number))
         fresh = np.ones(len(word), np.bool_)
         fresh[1:] = (word[1:] != word[:-1]) | (way[1:] != way[:-1])
         first = np.flatnonzero(fresh)
@@ -75,7 +73,7 @@ class WordLists(NamedTuple):
         sizes = np.bincount(word[first], count + _HEAD, words.size)
         start = np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes).astype(np.int32)])
         known = KnownWords.of(words, None, alphabet)
-        return cls(*known, _fixed(start), _fixed(stream)), int(large.sum())
+        return cls(known, fixed(start), fixed(stream)), int(large.sum())
 
 
 class Marks(NamedTuple):
@@ -109,20 +107,44 @@ class Marks(NamedTuple):
         return epoch + 1
 
 
+class Split(NamedTuple):
+    """Lists, the ways that lead to their texts, and how many numbers and large groups there are.
+
+    `joined` are words that other filters ask for; `whole` tells that there are no others.
+    """
+
+    lists: WordLists
+    ways: Any
+    numbers: int
+    large: int
+    joined: NDArray[Any]
+    whole: bool
+
+
+class ListedFilters:
+    """Filters that are listed. Any number of threads may ask, each with its marks."""
+
+    def __init__(self, parts: Split) -> None:
+        self._parts = parts
+        self._local = threading.local()
+
+    def _marks(self) -> tuple[Marks, int]:
+        """Return this thread's marks, and an epoch that none of them holds."""
+        local = self._local
+        if not hasattr(local, "marks"):
+            local.marks, local.epoch = Marks.make(self._parts.numbers, self._parts.large), 0
+        local.epoch = local.marks.next_epoch(local.epoch)
+        return local.marks, local.epoch
+
+
 def frequent(kinds: NDArray[Any], most: int = WAYS) -> NDArray[Any]:
     """List what comes most often, at most as many as there are ways.
 
     >>> frequent(np.array([3, 1, 3, 2, 2, 3]), 2).tolist()
     [3, 2]
     """
-    found, counts = np.unique(kinds, return_counts=True)
-    return found[np.argsort(-counts, kind="stable")[:most]]
-
-
-def _fixed(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view
+    kinds, counts = np.unique(kinds, return_counts=True)
+    return kinds[np.argsort(-counts, kind="stable")[:most]]
 
 
 @bare_inner
@@ -138,8 +160,8 @@ def mark_words(
     """Mark what is listed for the words of a text, to which some ways lead."""
     start, stream, cut = lists.start, lists.stream, marks.cut
     while at < stop:
-        at, count = cut_words(lists.letters, lists.slots, text, at, stop, cut)
-        number_words(lists.letters, lists.offsets, lists.data, lists.slots, text, cut, count)
+        at, count = cut_words(lists.known, text, at, stop, cut)
+        number_words(lists.known, text, cut, count)
         for i in range(count):
             if cut.number[i] >= 0:
                 prefetch(stream, start[cut.number[i]])
@@ -170,7 +192,7 @@ def _mark(stream: Ints, marks: Marks, at: int, stop: int, ways: np.uint64, epoch
 @bare
 def collect(marks: Marks) -> int:
     """Write the numbers that are marked into `out`, rising, and clear the marks; returns how many."""
-    found = 0
+    count = 0
     for top in range(len(marks.above)):
         blocks = marks.above[top]
         marks.above[top] = 0
@@ -183,6 +205,6 @@ def collect(marks: Marks) -> int:
             while word:
                 bit = lowest(word)
                 word ^= bit
-                marks.out[found] = 64 * block + place_of(bit)
-                found += 1
-    return found
+                marks.out[count] = 64 * block + place_of(bit)
+                count += 1
+    return count

@@ -14,7 +14,7 @@ section 3.3 says, and so does one that merely comes late.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -153,20 +153,27 @@ class Changes:
         else:
             self._give_filter(number, vertex)
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Hang a subscription at its node; refuses an id that is there."""
+    def prepare(self, subscription: Subscription) -> Any:
+        """Compile the filter of a subscription for `subscribe`, or refuse what else is wrong with it."""
         self._check_subscription(subscription.id)
-        if self._servers(subscription.id):
-            raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
         if subscription.node is None:
             raise SubscriptionError(f"subscription {subscription.id!r} is attached to no node: give `node`")
         try:
-            node = self._node(subscription.node)
+            self._node(subscription.node)
         except GraphError as error:
             error.names_it = False
             raise
-        score = fixed_score(subscription.score, subscription.id)
-        number = self._add_filter(subscription.filter, subscription.dialect)
+        fixed_score(subscription.score, subscription.id)
+        return self._late_filters().prepare(subscription)
+
+    def subscribe(self, subscription: Subscription, prepared: Any = None) -> None:
+        """Hang a subscription at its node; refuses an id that is there."""
+        prepared = prepared or self.prepare(subscription)
+        if self._servers(subscription.id):
+            raise SubscriptionError(f"id {subscription.id!r} is subscribed already: unsubscribe it first")
+        assert subscription.node is not None
+        node, score = self._node(subscription.node), fixed_score(subscription.score, subscription.id)
+        number = self._add_filter(subscription.filter, subscription.dialect, prepared)
         served = self._subscription(subscription.id)
         self._rescored.changing().pop(served, None)
         vertex = self._new_vertex(SUBSCRIPTION, served, number, serves=served, score=score)
@@ -349,14 +356,17 @@ class Changes:
 
     # Filters and subscriptions
 
-    def _add_filter(self, text: str | None, dialect: str) -> int | None:
-        """Index a filter, before anything is changed: it may be refused."""
-        if text is None:
-            return None
+    def _late_filters(self) -> Content:
         if self._filters is None:
             self._filters = self._room.build([])
+        return self._filters
+
+    def _add_filter(self, text: str | None, dialect: str, prepared: Any = None) -> int | None:
+        """Index a filter, before anything is changed: it may be refused if it is not prepared."""
+        if text is None:
+            return None
         number = self._filter_vertex.value.size
-        self._filters.subscribe(Subscription(number, text, dialect))
+        self._late_filters().subscribe(Subscription(number, text, dialect), prepared)
         self._filter_vertex.changing().append(-1)
         return number
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.bits import ones
+from headgate.core.heaps import before, rise_item, sink_item
 from headgate.core.jit import bare, bare_inner
 from headgate.core.planes import ASK, YES, decide, find_rows, plane_word
 from headgate.graph.model import NODE
-from headgate.graph.ranked.heaps import before, rise, sink
 from headgate.graph.walk.leading import mark, unmark
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Search(NamedTuple):
     hops: bool
 
 
-def room(words: int, subscriptions: int, axes: int) -> SearchBuffers:
+def make_scratch(words: int, subscriptions: int, axes: int) -> SearchBuffers:
     """Make room for searches over so many words of positions."""
     int32, float64, size = np.dtype(np.int32), np.dtype(np.float64), 64 * words
     return SearchBuffers(
@@ -226,14 +226,14 @@ def _offer(r: Ranks, s: SearchBuffers, subscription: int, value: float, p: int, 
         if value > values[subscription]:
             values[subscription] = value
             s.server[subscription] = p
-            sink(top, top_where, values, r.order, size, top_where[subscription], subscription)
+            sink_item(top, top_where, values, r.order, size, top_where[subscription], subscription)
         elif value == values[subscription] and before(s.cost, s.cost, p, old):
             s.server[subscription] = p
     elif size < k:
         values[subscription] = value
         s.server[subscription] = p
         s.counts[FOUND] += 1
-        rise(top, top_where, values, r.order, size, subscription)
+        rise_item(top, top_where, values, r.order, size, subscription)
     else:
         values[subscription] = value
         worst = top[0]
@@ -241,7 +241,7 @@ def _offer(r: Ranks, s: SearchBuffers, subscription: int, value: float, p: int, 
             return
         s.server[subscription] = p
         top_where[worst] = -1
-        sink(top, top_where, values, r.order, size, 0, subscription)
+        sink_item(top, top_where, values, r.order, size, 0, subscription)
     if s.counts[FOUND] == k:
         worst_value = values[top[0]]
         s.limit[0] = worst_value - _SLACK * abs(worst_value)
@@ -320,7 +320,7 @@ def search(q: Search, s: SearchBuffers, source: int) -> int:
                 if where[p] < 0:
                     where[p] = counts[QUEUED]
                     counts[QUEUED] += 1
-                rise(queue, where, promise, cost, where[p], p)
+                rise_item(queue, where, promise, cost, where[p], p)
         if counts[ASKED]:
             counts[AT] = at
             return ASKING
@@ -332,7 +332,7 @@ def search(q: Search, s: SearchBuffers, source: int) -> int:
         where[at] = -1
         counts[QUEUED] -= 1
         if counts[QUEUED]:
-            sink(queue, where, promise, cost, counts[QUEUED], 0, queue[counts[QUEUED]])
+            sink_item(queue, where, promise, cost, counts[QUEUED], 0, queue[counts[QUEUED]])
 
 
 @bare

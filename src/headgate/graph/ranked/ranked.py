@@ -55,22 +55,22 @@ def top(
 ) -> list[RankedMatch]:
     """List the best k, the highest value first, equal ones by id."""
     check_wanted(k)
-    room, ranking = search(view, event, k, PathCost.of(by, decay, hops=hops)), ranking_of(view)
+    scratch, ranking = search(view, event, k, PathCost.of(by, decay, hops=hops)), ranking_of(view)
     ranks = ranking.ranks
-    subscriptions = room.top[: room.counts[kernels.FOUND]]
-    values = room.value[subscriptions]
+    subscriptions = scratch.top[: scratch.counts[kernels.FOUND]]
+    values = scratch.value[subscriptions]
     subscriptions = subscriptions[np.lexsort((-ranks.order[subscriptions], -values))]
     names: dict[int, str] = {}
     return [
         RankedMatch(
             view.subscription_id(subscription),
-            float(room.value[subscription]),
+            float(scratch.value[subscription]),
             float(ranks.score[server + view.arrays.roots]),
-            float(room.cost[server]),
-            _path(view, event, room.parent, server, names),
+            float(scratch.cost[server]),
+            _path(view, event, scratch.parent, server, names),
         )
         for subscription, server in zip(
-            subscriptions.tolist(), room.server[subscriptions].tolist(), strict=True
+            subscriptions.tolist(), scratch.server[subscriptions].tolist(), strict=True
         )
     ]
 
@@ -89,17 +89,17 @@ def search(view: View, event: Event, k: int, path: PathCost) -> kernels.SearchBu
         encoded = filter_planes.encode([event])
         planes, cells = filter_planes.planes, encoded.cells
     given = view.given(event, complete=filter_planes is None)
-    room = ranking.room(len(planes.axis_line))
-    room.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
+    scratch = ranking.scratch(len(planes.axis_line))
+    scratch.counts[[kernels.EVENT, kernels.SIFTED, kernels.LED]] = 0
     k = min(k, len(ranking.ranks.order))
     q = search_of(view, planes, cells, given, NO_PARENTS, k, path)
-    while k and kernels.search(q, room, source) == kernels.ASKING:
+    while k and kernels.search(q, scratch, source) == kernels.ASKING:
         assert filter_planes is not None
         assert encoded is not None
-        asked = room.asked[: room.counts[kernels.ASKED]]
-        kernels.answer(room, filter_planes.holds(encoded, 0, asked))
+        asked = scratch.asked[: scratch.counts[kernels.ASKED]]
+        kernels.answer(scratch, filter_planes.holds(encoded, 0, asked))
         source = -1
-    return room
+    return scratch
 
 
 def search_of(
@@ -132,11 +132,11 @@ class Ranking:
         view = self._view()
         return NO_PARENTS if view is None or view.later is not None else above(view.arrays)
 
-    def room(self, axes: int) -> kernels.SearchBuffers:
+    def scratch(self, axes: int) -> kernels.SearchBuffers:
         """Return this thread's scratch space."""
-        own: kernels.SearchBuffers | None = getattr(self._local, "room", None)
+        own: kernels.SearchBuffers | None = getattr(self._local, "scratch", None)
         if own is None:
-            own = self._local.room = kernels.room(self._words, len(self.ranks.order), axes)
+            own = self._local.scratch = kernels.make_scratch(self._words, len(self.ranks.order), axes)
         return own
 
 

@@ -6,6 +6,7 @@ everything that has arrived by then has been sent before, because a message take
 
     events   (time, kind and station): a batch ends, a station has something to do
     heaps    (arrival, document and feed): one for each station, in a common pool, moved where it outgrows
+             its room; the second of either pair is kept negative, so that the least is on top
     cores    those that are free, by machine; who waits for one stands in a chain
 """
 
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.heaps import rise, sink
 from headgate.core.jit import inner, kernel
 from headgate.errors import NetworkError
 from headgate.network.simulation.model import SOURCE, Costs, Times
@@ -156,46 +158,6 @@ def _run(scene: Scene, there: Floats) -> Totals:
 
 
 @inner
-def _up(times: Floats, tags: Ints, first: int, place: int, time: float, tag: int) -> None:
-    """Put an entry into a heap that begins at `first`, from a free place at its end upwards."""
-    while place > 0:
-        above = (place - 1) >> 1
-        at = times[first + above]
-        if at < time or (at == time and tags[first + above] < tag):
-            break
-        times[first + place] = at
-        tags[first + place] = tags[first + above]
-        place = above
-    times[first + place] = time
-    tags[first + place] = tag
-
-
-@inner
-def _down(times: Floats, tags: Ints, first: int, size: int) -> None:
-    """Take the least entry out of a heap: its last one takes the place. `size` is without the least."""
-    time, tag = times[first + size], tags[first + size]
-    place = 0
-    while True:
-        below = 2 * place + 1
-        if below >= size:
-            break
-        right = below + 1
-        if right < size and (
-            times[first + right] < times[first + below]
-            or (times[first + right] == times[first + below] and tags[first + right] < tags[first + below])
-        ):
-            below = right
-        at = times[first + below]
-        if time < at or (time == at and tag < tags[first + below]):
-            break
-        times[first + place] = at
-        tags[first + place] = tags[first + below]
-        place = below
-    times[first + place] = time
-    tags[first + place] = tag
-
-
-@inner
 def _wider(array: NDArray[Any], room: int) -> NDArray[Any]:
     """Return an array with room for so many, at least twice as long as before if it has not."""
     if room <= len(array):
@@ -252,12 +214,12 @@ def _simulate(
     end = 0.0
     if documents:
         ready_at[SOURCE] = given.published[0]
-        _up(event_times, event_tags, 0, 0, given.published[0], _READY * stations + SOURCE)
+        rise(event_times, event_tags, 0, given.published[0], -(_READY * stations + SOURCE))
         events = 1
     while events:
-        now, tag = event_times[0], event_tags[0]
+        now, tag = event_times[0], -event_tags[0]
         events -= 1
-        _down(event_times, event_tags, 0, events)
+        sink(event_times, event_tags, events, event_times[events], event_tags[events])
         station = tag % stations
         machine = given.machine[station]
         if tag < stations:
@@ -274,7 +236,7 @@ def _simulate(
             if at < np.inf:
                 ready_at[station] = max(at, now)
                 event_times, event_tags = _wider(event_times, events + 2), _wider(event_tags, events + 2)
-                _up(event_times, event_tags, 0, events, ready_at[station], _READY * stations + station)
+                rise(event_times, event_tags, events, ready_at[station], -(_READY * stations + station))
                 events += 1
         else:
             if state[station] != _IDLE or ready_at[station] != now:
@@ -324,9 +286,10 @@ def _simulate(
         else:
             taken = 0
             while taken < together and size[station] and times[first[station]] <= begun:
-                tag = tags[first[station]]
+                top, last = first[station], first[station] + size[station] - 1
+                tag = -tags[top]
                 size[station] -= 1
-                _down(times, tags, first[station], size[station])
+                sink(times[top:], tags[top:], size[station], times[last], tags[last])
                 taken += 1
                 about = tag // feeds
                 kind = given.kind[about]
@@ -412,15 +375,15 @@ def _simulate(
                     first[other] = pool
                     room[other] *= 2
                     pool += room[other]
-                _up(times, tags, first[other], size[other], at, about * feeds + feed)
+                rise(times[first[other] :], tags[first[other] :], size[other], at, -(about * feeds + feed))
                 size[other] += 1
                 if state[other] == _IDLE and at < ready_at[other]:
                     ready_at[other] = at
                     event_times, event_tags = _wider(event_times, events + 2), _wider(event_tags, events + 2)
-                    _up(event_times, event_tags, 0, events, at, _READY * stations + other)
+                    rise(event_times, event_tags, events, at, -(_READY * stations + other))
                     events += 1
         out.busy[station] += now - begun
         event_times, event_tags = _wider(event_times, events + 2), _wider(event_tags, events + 2)
-        _up(event_times, event_tags, 0, events, now, _FREE * stations + station)
+        rise(event_times, event_tags, events, now, -(_FREE * stations + station))
         events += 1
     return messages, batches, end

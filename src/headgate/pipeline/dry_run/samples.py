@@ -278,13 +278,8 @@ def _lines(data: bytes, more: dict[str, Any]) -> Iterator[Row]:
 
 
 def _csv(data: bytes, more: dict[str, Any]) -> Iterator[Row]:
-    table = CsvText(data)
-    names = table.header.values
-    for row in table:
-        if row.reason == NOT_UTF8 or len(row.values) != len(names):
-            yield row.reason or ""
-        else:
-            yield {name: value for name, value in zip(names, row.values, strict=True) if value} | more
+    for row, fields in CsvText(data).objects():
+        yield row.reason or "" if fields is None else fields | more
 
 
 def _count_lines(files: Iterable[Path], form: Format) -> int:

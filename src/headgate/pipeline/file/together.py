@@ -202,9 +202,9 @@ def _matched(pipeline: Pipeline, match: Match) -> Iterator[Problem]:
     graph = pipeline.compile.nodes is not None
     if match.top is not None and pipeline.compile.ranked is False and not graph:
         yield Problem(f"{label}.top", "subscriptions.ranked is false", "leave that out, or leave out top")
-    if match.results and ENDINGS.get(ending(match.output)) is Format.CSV:
+    if match.lists and ENDINGS.get(ending(match.output)) is Format.CSV:
         why = f"{match.output} is CSV, which has no lists"
-        yield Problem(f"{label}.results", why, "let the output end in .parquet or .jsonl")
+        yield Problem(f"{label}.{match.lists[0]}", why, "let the output end in .parquet or .jsonl")
     if match.tuples is not None:
         dialect = pipeline.compile.dialect
         if dialect is not None and not kind_of(content_of([dialect], "the filters")).gives("tuples"):

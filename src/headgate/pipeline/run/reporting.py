@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headgate.pipeline.run.run import StepDone
     from headgate.runtime.stages import StageRun
     from headgate.spark.session.listeners import SparkActivity
-    from headgate.tables.requests import Question
+    from headgate.tables.requests import WhatIfRequest
 
 
 DONE, SKIPPED = "done", "skipped"
@@ -246,7 +246,7 @@ def write_metrics(run: FinishedRun, path: Path) -> None:
 
 
 def write_what_if(
-    done: WhatIf, question: Question, path: Path, *, title: str, command: str, rejected: str | None
+    done: WhatIf, question: WhatIfRequest, path: Path, *, title: str, command: str, rejected: str | None
 ) -> None:
     """Draw what changes would do; `rejected` is where refused rows are, if there are any."""
     page = model.WhatIfPage(

@@ -183,7 +183,7 @@ def _plan(job: Job) -> Result:
 
 def _what_if(job: Job) -> Result:
     settings = next(each for each in job.pipeline.what_ifs if each.name == job.step.of)
-    question = settings.question(str(settings.snapshot))
+    question = settings.request(str(settings.snapshot))
     refused = str(settings.rejected)
     outputs: dict[str, Any] = {"rejected": refused, "output": settings.output, "effects": settings.effects}
 

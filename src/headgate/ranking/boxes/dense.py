@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.ranking.boxes.best import Answers, no_answers
+from headgate.ranking.answers import Answers, no_answers
 from headgate.ranking.boxes.dense_build import BLOCK, LONGEST, make_dense
 from headgate.ranking.boxes.dense_kernels import (
     MAX,
@@ -23,7 +23,6 @@ from headgate.ranking.boxes.dense_kernels import (
 )
 from headgate.ranking.boxes.ends import narrowed
 from headgate.ranking.boxes.sketch import MOST, make_page, make_sketch
-from headgate.ranking.intervals.cells import Auto
 from headgate.ranking.intervals.scored import rank
 
 if TYPE_CHECKING:
@@ -45,6 +44,9 @@ class Line:
     def __init__(
         self, low: NDArray[np.float64], high: NDArray[np.float64], score: NDArray[np.float64]
     ) -> None:
+        # Loaded here: a ranked engine has no line.
+        from headgate.ranking.intervals.cells import Auto
+
         self._scored = rank(low, high, score)
         self._index = Auto(self._scored)
 

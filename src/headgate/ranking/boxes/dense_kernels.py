@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.heaps import put, sort_best, worse
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best, worse
 from headgate.ranking.boxes.dense_build import BLOCK, NO_ROW, Dense
 from headgate.ranking.boxes.sketch import Page, Sketch, may_hold, may_reach, note_question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
 
     Floats = NDArray[np.floating[Any]]
     Ints = NDArray[np.int64]

@@ -97,7 +97,7 @@ def narrowed(
     if kind is np.float64:
         return np.asarray(x, np.float64), np.asarray(y, np.float64)
     with np.errstate(over="ignore"):
-        near_x, near_y = np.asarray(x, np.float32), np.asarray(y, np.float32)
-        down = np.where(near_x > x, np.nextafter(near_x, np.float32(-np.inf)), near_x)
-        up = np.where(near_y < y, np.nextafter(near_y, np.float32(np.inf)), near_y)
-    return np.asarray(down, np.float32), np.asarray(up, np.float32)
+        down, up = np.array(x, np.float32), np.array(y, np.float32)
+        np.nextafter(down, np.float32(-np.inf), out=down, where=down > x)
+        np.nextafter(up, np.float32(np.inf), out=up, where=up < y)
+    return down, up

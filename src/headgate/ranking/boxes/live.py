@@ -17,12 +17,13 @@ from headgate.contents.columns import Growing
 from headgate.core.ids import Ids
 from headgate.core.snapshot import open_snapshot, write_snapshot
 from headgate.errors import SnapshotError
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.boxes import Boxes, joined, places, renumbered, take
 from headgate.ranking.boxes.methods import THRESHOLD, chosen, combined_rows, matching, ranker
 from headgate.ranking.boxes.rows import bounds
 from headgate.ranking.boxes.threshold import Threshold
-from headgate.ranking.boxes.threshold_kernels import EXACT, SUM, BestRows
-from headgate.ranking.rows import RankedRows, RowIds, best
+from headgate.ranking.boxes.threshold_kernels import EXACT, SUM
+from headgate.ranking.rows import RowIds, best
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -97,7 +98,7 @@ class Base:
 
     def top(
         self, question: Question, dimensions: Sequence[str], k: int, method: str, gone: Flags
-    ) -> BestRows:
+    ) -> RankedRows:
         """Find the best k."""
         asked, combine = question.ask(self.dimensions), question.function(self.dimensions, dimensions)
         method = chosen(self.boxes, len(self.dimensions), question, method)
@@ -109,7 +110,7 @@ class Base:
             assert isinstance(laid_out, Threshold)
             return laid_out.top_any(asked, k, combine, gone)
         every = combined_rows(self.boxes, self.bound(SUM), asked, combine, gone)
-        return BestRows(every.value[:k], every.row[:k])
+        return RankedRows(every.rows[:k], every.values[:k])
 
 
 class Tail(NamedTuple):
@@ -152,11 +153,10 @@ class BoxState:
         tail = self.tail
         if not k:
             return RankedRows(np.zeros(0, np.int64), np.zeros(0))
-        of_base = self.base.top(question, tail.dimensions, k, method, self._gone[: self.base.boxes.size])
-        ranked = RankedRows(of_base.row, of_base.value)
+        ranked = self.base.top(question, tail.dimensions, k, method, self._gone[: self.base.boxes.size])
         if not tail.boxes.size:
             return ranked
-        floor = of_base.value[-1] if len(of_base.value) == k else -np.inf
+        floor = ranked.values[-1] if len(ranked.values) == k else -np.inf
         return best(ranked.with_(self._of_tail(question, tail, floor)), k, self.rows)
 
     def at_least(self, question: Question, floor: float) -> RankedRows:
@@ -165,14 +165,14 @@ class BoxState:
         asked, combine = question.ask(base.dimensions), question.function(base.dimensions, tail.dimensions)
         gone = self._gone[: base.boxes.size]
         of_base = matching(base.boxes, base.bound(how), asked, how, combine, floor, gone)
-        return RankedRows(of_base.row, of_base.value).with_(self._of_tail(question, tail, floor))
+        return of_base.with_(self._of_tail(question, tail, floor))
 
     def _of_tail(self, question: Question, tail: Tail, floor: float) -> RankedRows:
         asked, combine = question.ask(tail.dimensions), question.function(tail.dimensions, tail.dimensions)
         how, first = question.how, self.base.boxes.size
         bound = tail.boxes.score if how == EXACT else tail.sums
         late = matching(tail.boxes, bound, asked, how, combine, floor, self._gone[first:])
-        return RankedRows(late.row + first, late.value)
+        return RankedRows(late.rows + first, late.values)
 
     @property
     def _gone(self) -> Flags:

@@ -17,13 +17,14 @@ import numpy as np
 
 from headgate.core.papers import of_papers
 from headgate.errors import EventError
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.boxes import ask, check_factors, places
 from headgate.ranking.boxes.dense import DenseExact, DenseRelaxed
 from headgate.ranking.boxes.ends import probe
 from headgate.ranking.boxes.rows import RowScan, at_least
 from headgate.ranking.boxes.sparse import Sparse
 from headgate.ranking.boxes.threshold import Threshold, combined, held_values
-from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM, BestRows, sorted_rows
+from headgate.ranking.boxes.threshold_kernels import EXACT, MAX, SUM
 from headgate.ranking.intervals.structures import STRUCTURES
 
 if TYPE_CHECKING:
@@ -55,18 +56,18 @@ class DenseRows:
             weight[at] = boxes.weight
             self._relaxed = DenseRelaxed(low, high, weight)
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:
         """Find the best k."""
         x, y, removed = asked.x[None, :], asked.y[None, :], gone if len(gone) else None
         if self._exact is not None:
             answers = self._exact.top_many(x, y, k, removed=removed)
             row = self._order[answers.numbers[0, : answers.counts[0]]]
-            return BestRows(self._score[row], row)
+            return RankedRows(row, self._score[row])
         assert self._relaxed is not None
         factors = None if bool((asked.factor == 1.0).all()) else asked.factor
         answers = self._relaxed.top_many(x, y, k, factors=factors, largest=how == MAX, removed=removed)
         count = answers.counts[0]
-        return BestRows(answers.values[0, :count], answers.numbers[0, :count].astype(np.int64))
+        return RankedRows(answers.numbers[0, :count].astype(np.int64), answers.values[0, :count])
 
 
 class SparseRows:
@@ -75,11 +76,11 @@ class SparseRows:
     def __init__(self, boxes: Boxes) -> None:
         self._sparse = Sparse.build(boxes.size, boxes.start, boxes.dim, boxes.low, boxes.high, boxes.weight)
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:  # noqa: ARG002 -- there is one way
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:  # noqa: ARG002 -- there is one way
         """Find the best k."""
         factors = None if bool((asked.factor == 1.0).all()) else asked.factor
         row, value = self._sparse.top(asked.x, asked.y, k, factors, gone if len(gone) else None)
-        return BestRows(value, row.astype(np.int64))
+        return RankedRows(row.astype(np.int64), value)
 
 
 EXACTLY, RELAXED = MODES = ("exact", "relaxed")
@@ -96,7 +97,7 @@ FULL = 0.25
 class Ranker(Protocol):
     """Boxes laid out for one method."""
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:
         """Find the best k of the rows that are there."""
 
 
@@ -214,11 +215,11 @@ class Question:
 
 def combined_rows(
     boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, combine: Combine, gone: Flags
-) -> BestRows:
+) -> RankedRows:
     """Work out what every matching row is worth by a function of the user's, in plain Python."""
-    rows = at_least(boxes, bound, asked, SUM, -np.inf, gone).row
+    rows = at_least(boxes, bound, asked, SUM, -np.inf, gone).rows
     values = [combined(combine, held_values(boxes, row, asked)) for row in rows.tolist()]
-    return sorted_rows(np.array(values, np.float64), rows)
+    return RankedRows(rows, np.array(values, np.float64)).ordered()
 
 
 def matching(
@@ -229,10 +230,9 @@ def matching(
     combine: Combine | None,
     floor: float,
     gone: Flags,
-) -> BestRows:
+) -> RankedRows:
     """List all rows that are worth `floor` or more, the best first."""
     if combine is None:
         return at_least(boxes, bound, asked, how, floor, gone)
     valued = combined_rows(boxes, bound, asked, combine, gone)
-    kept = valued.value >= floor
-    return BestRows(valued.value[kept], valued.row[kept])
+    return valued.where(valued.values >= floor)

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.boxes import Boxes, take
 from headgate.ranking.boxes.threshold_kernels import (
     BLOCK,
     EXACT,
-    BestRows,
     Heap,
     emptied,
     heap_of,
     lives,
     offer,
-    sorted_rows,
     worth,
 )
 
@@ -68,7 +67,7 @@ class RowScan:
         order = np.argsort(-bound, kind="stable")
         self._boxes, self._bound, self._row = take(boxes, order), bound[order], order.astype(np.int32)
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:
         """Find the best k."""
         heap = heap_of(min(k, len(self._row)))
         if len(heap.value):
@@ -78,11 +77,11 @@ class RowScan:
 
 def at_least(
     boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, how: int, floor: float, gone: Flags
-) -> BestRows:
+) -> RankedRows:
     """List all rows that are worth `floor` or more."""
     row, value = np.empty(boxes.size, np.int64), np.empty(boxes.size)
     count = sift(boxes, bound, asked, how, lift(asked, how), floor, gone, row, value)
-    return sorted_rows(value[:count], row[:count])
+    return RankedRows(row[:count], value[:count]).ordered()
 
 
 @bare

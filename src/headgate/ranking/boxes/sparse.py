@@ -32,7 +32,7 @@ import numpy as np
 
 from headgate.core.ranks import check_k
 from headgate.errors import EventError, SubscriptionError
-from headgate.ranking.boxes.best import Answers, no_answers
+from headgate.ranking.answers import Answers, no_answers
 from headgate.ranking.boxes.ends import narrowed, narrowest
 from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
 from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk, sparse_many

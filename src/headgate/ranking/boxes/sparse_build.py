@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.jit import bare, bare_inner, kernel
+from headgate.ranking.filters.sums_kernels import PLACE_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,9 @@ BLOCK = 32
 
 CELLS = 256
 """Cells of an attribute, at most."""
+
+SHORTEST = 5
+"""How often half of the attribute is halved, at most, to say about how long an interval is."""
 
 
 class Boxes(NamedTuple):
@@ -56,7 +60,7 @@ class Lists(NamedTuple):
     so that whole ones can be read from anywhere.
 
     low, high     cells of the ends
-    share         place of the row in its tier, and 65536 times the weight in the tier's parts
+    share         place of the row in its tier, and the weight in the tier's parts above PLACE_BITS
     least, most   by block: the lowest cell of a low end and the highest of a high end
     floor, roof   by attribute: the lowest low end and the highest high end
     cut           from cut_start[a] on: the numbers between the cells of attribute a, fewer if it has few ends
@@ -128,7 +132,7 @@ def number_lists(
         for i in range(boxes.start[row], boxes.start[row + 1]):
             lists[i] = tier[row] * attributes + boxes.attribute[i]
             lengths[lists[i]] += 1
-            shares[i] = place[row] + (np.int64(part[i]) << 16)
+            shares[i] = place[row] + (np.int64(part[i]) << PLACE_BITS)
 
 
 @kernel
@@ -153,10 +157,10 @@ def find_cells(
             made.roof[attribute] = max(made.roof[attribute], boxes.high[i])
             left = cell_of(made, attribute, boxes.low[i])
             right = cell_of(made, attribute, boxes.high[i])
-            kind = 0
-            while kind < 5 and right - left < (cuts >> 1) >> kind:
-                kind += 1
-            low[i], high[i], keys[i] = left, right, kind * 2 * CELLS + left + right
+            halved = 0
+            while halved < SHORTEST and right - left < (cuts >> 1) >> halved:
+                halved += 1
+            low[i], high[i], keys[i] = left, right, halved * 2 * CELLS + left + right
 
 
 @bare_inner

@@ -7,24 +7,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.bits import lowest, place_of
+from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best
 from headgate.ranking.boxes.sparse_build import BLOCK, Boxes, Lists, cell_of
 from headgate.ranking.filters.sums_kernels import (
+    BEFORE,
     LARGEST,
     MANY,
+    NO_PLACES,
+    PLACE,
+    PLACE_BITS,
     clear,
     need_of_tier,
-    needed,
-    next_word,
-    reaching,
+    next_row,
     scaled,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.filters.sums import Tiers
 
     Bytes = NDArray[np.uint8]
@@ -117,7 +119,7 @@ def add_batch(lists: Lists, query: SparseQuery, scratch: ListBuffers, count: int
             one = lowest(held)
             held ^= one
             share = int(lists.share[np.uint64(scratch.at[b] + place_of(one))])
-            scratch.sums[share & 0xFFFF] += scaled(share >> 16, scale)
+            scratch.sums[share & PLACE] += scaled(share >> PLACE_BITS, scale)
 
 
 @bare_inner
@@ -180,7 +182,6 @@ def sparse_many(
     answers: Answers,
 ) -> None:
     """Find the best rows of each of many questions; those of `query` are replaced by them."""
-    room = answers.values.shape[1]
     for i in range(len(xs)):
         for attribute in range(len(query.x)):
             query.x[attribute], query.y[attribute] = xs[i, attribute], ys[i, attribute]
@@ -190,27 +191,28 @@ def sparse_many(
             need = need_of_tier(tiers, t, size, values, numbers, query.reach)
             if need > MANY:
                 break
-            first = tiers.start[t]
-            count = tiers.start[t + 1] - first
-            clear(scratch.sums, count)
+            clear(scratch.sums, tiers.start[t + 1] - tiers.start[t])
             add_tier(lists, t, query, live, scratch)
-            word_at = next_word(scratch.sums, 0, count, np.uint16(need))
-            while word_at < count:
-                word = reaching(scratch.sums, word_at, np.uint16(need))
-                while word:
-                    bit = lowest(word)
-                    word ^= bit
-                    place = word_at + place_of(bit)
-                    row = tiers.row[first + place]
-                    if len(query.removed) and query.removed[row]:
-                        continue
-                    if size == room:
-                        least = needed(values[0], numbers[0], query.reach, tiers.unit[t], row)
-                        if scratch.sums[place] < least:
-                            continue
-                    value = value_of(boxes, row, query)
-                    if value >= 0:
-                        size = put(values, numbers, size, value, row)
-                word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
+            at, word = BEFORE, NO_PLACES
+            while True:
+                at, word, row = next_row(
+                    tiers,
+                    t,
+                    scratch.sums,
+                    at,
+                    word,
+                    need,
+                    0,
+                    query.reach,
+                    query.removed,
+                    size,
+                    values,
+                    numbers,
+                )
+                if row < 0:
+                    break
+                value = value_of(boxes, row, query)
+                if value >= 0:
+                    size = put(values, numbers, size, value, row)
         sort_best(values, numbers, size)
         answers.counts[i] = size

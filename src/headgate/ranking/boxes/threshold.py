@@ -14,15 +14,14 @@ import numpy as np
 
 from headgate.core.ranks import double
 from headgate.errors import EventError
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.boxes.threshold_kernels import (
     DONE,
-    BestRows,
     emptied,
     heap_of,
     lists_of,
     lives,
     merge,
-    sorted_rows,
 )
 from headgate.ranking.intervals.scored import rank
 
@@ -58,7 +57,7 @@ class Threshold:
             self._indexes.append(structure(scored))
             self._rows.append(row[entries[scored.row]].astype(np.int32))
 
-    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> BestRows:
+    def top(self, asked: BoxQuery, k: int, how: int, gone: Flags) -> RankedRows:
         """Find the best k. A factor of 0 drops a dimension: its walk is not begun."""
         dims = np.flatnonzero(asked.factor > 0).astype(np.int32)
         heap = heap_of(min(k, self._boxes.size))
@@ -77,7 +76,7 @@ class Threshold:
             lists.at[turn], lists.have[turn], lists.last[turn] = 0, count, count < wanted
         return emptied(heap)
 
-    def top_any(self, asked: BoxQuery, k: int, combine: Combine, gone: Flags) -> BestRows:
+    def top_any(self, asked: BoxQuery, k: int, combine: Combine, gone: Flags) -> RankedRows:
         """Find the best k by any combination that does not fall when a weight rises; in plain Python.
 
         `combine` is given one number a dimension, 0 where the interval does not hold. This is the algorithm
@@ -109,11 +108,8 @@ class Threshold:
                 met.add(row)
             if len(best) == k and np.isfinite(reach).all() and combined(combine, reach) < best[0][0]:
                 break
-        ranked = [(value, -below) for value, below in best]
-        return sorted_rows(
-            np.array([value for value, _ in ranked], np.float64),
-            np.array([row for _, row in ranked], np.int64),
-        )
+        rows = np.array([-below for _, below in best], np.int64)
+        return RankedRows(rows, np.array([value for value, _ in best], np.float64)).ordered()
 
 
 def held_values(boxes: Boxes, row: int, asked: BoxQuery) -> list[float]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.core.heaps import put
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put
+from headgate.ranking.answers import RankedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,23 +37,10 @@ def heap_of(k: int) -> Heap:
     return Heap(np.empty(k, np.float64), np.empty(k, np.int64), np.zeros(1, np.int64))
 
 
-class BestRows(NamedTuple):
-    """An answer: rows and their values, the best first."""
-
-    value: NDArray[np.float64]
-    row: NDArray[np.int64]
-
-
-def sorted_rows(value: NDArray[np.float64], row: NDArray[np.int64]) -> BestRows:
-    """Put rows in order: the highest value first, equal ones by row."""
-    order = np.lexsort((row, -value))
-    return BestRows(value[order], row[order])
-
-
-def emptied(heap: Heap) -> BestRows:
+def emptied(heap: Heap) -> RankedRows:
     """Return what is in a heap, in order."""
     size = int(heap.size[0])
-    return sorted_rows(heap.value[:size], heap.row[:size])
+    return RankedRows(heap.row[:size], heap.value[:size]).ordered()
 
 
 class Lists(NamedTuple):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Content
     from headgate.core.event import Event
+    from headgate.ranking.answers import RankedMatches
     from headgate.ranking.filters.keys import RankKeys
 
     Ints = NDArray[np.int64]
@@ -36,37 +37,27 @@ def matched(asked: Asked, content: Content) -> tuple[Ints, Ints]:
     return portion.rows, portion.numbers
 
 
-class MatchedRows(NamedTuple):
-    """Row rows[i] matches the event at place events[i]; by event, and for each the best first."""
-
-    events: Ints
-    rows: Ints
-
-
-def ranked(pairs: tuple[Ints, Ints], keys: RankKeys) -> MatchedRows:
-    """Turn matches by key into rows."""
+def ranked(pairs: tuple[Ints, Ints], keys: RankKeys) -> tuple[Ints, Ints]:
+    """Turn matches by key into rows: by event, and for each the best first."""
     events, numbers = pairs
     # What was subscribed later comes last for each event.
     if bool(((np.diff(numbers) < 0) & (np.diff(events) == 0)).any()):
         order = np.lexsort((numbers, events))
         events, numbers = events[order], numbers[order]
-    return MatchedRows(events, keys.rows(numbers))
+    return events, keys.rows(numbers)
 
 
-def first(asked: Asked, content: Content, keys: RankKeys, k: int) -> MatchedRows:
+def first(asked: Asked, content: Content, keys: RankKeys, k: int) -> tuple[Ints, Ints]:
     """Find the first k matches of each event by key, and turn them into rows."""
     if isinstance(content, FindsFirst):
         events, numbers = content.first_numbers(asked.events, k)
-        return MatchedRows(events, keys.rows(numbers))
-    every = ranked(matched(asked, content), keys)
-    kept = places_within(every.events) < k
-    return MatchedRows(every.events[kept], every.rows[kept])
+        return events, keys.rows(numbers)
+    events, rows = ranked(matched(asked, content), keys)
+    kept = places_within(events) < k
+    return events[kept], rows[kept]
 
 
-def best(
-    matches: MatchedRows, values: NDArray[np.float64], order: NDArray[np.float64], k: int
-) -> tuple[MatchedRows, Doubles]:
+def best(matches: RankedMatches, order: Doubles, k: int) -> RankedMatches:
     """Sort the matches of each event by their values, equal ones by `order`, and cut them at k."""
-    sorted_ = np.lexsort((order[matches.rows], -values, matches.events))
-    sorted_ = sorted_[places_within(matches.events[sorted_]) < k]
-    return MatchedRows(matches.events[sorted_], matches.rows[sorted_]), values[sorted_]
+    sorted_ = np.lexsort((order[matches.rows], -matches.values, matches.events))
+    return matches.take(sorted_[places_within(matches.events[sorted_]) < k])

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.contents.portions import Portion, places_within
 from headgate.contents.protocol import Clause, CodesClauses
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.ranks import Best, check_k, read_factors
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
+from headgate.ranking.answers import RankedMatches, RankedRows
 from headgate.ranking.filters.base import (
     CODES,
     CONTENT,
@@ -41,7 +42,7 @@ from headgate.ranking.filters.explain import (
     explain_relaxed,
 )
 from headgate.ranking.filters.state import NO_NUMBERS, ClauseState, Held
-from headgate.ranking.rows import Moments, RankedRows, RowIds
+from headgate.ranking.rows import Moments, RowIds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -82,10 +83,8 @@ class ClauseIndex:
     @classmethod
     def build(cls, subscriptions: Iterable[Subscription], *, room: ContentRoom) -> ClauseIndex:
         """Take filters apart and index their clauses; refuses bad filters, and weights that do not fit."""
-        given = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in given)
-        by_id = {subscription.id: subscription for subscription in given}
-        return cls.from_table(ids, collect([by_id[identity] for identity in ids.to_list()], room), room=room)
+        ids, ordered = sorted_by_id(subscriptions)
+        return cls.from_table(ids, collect(ordered, room), room=room)
 
     @classmethod
     def from_table(
@@ -154,6 +153,12 @@ class ClauseIndex:
         """Count the distinct clauses of all rows, also of those that are gone."""
         state = self._state
         return len(np.unique(np.concatenate([state.table.clause, state.late.rows().clause])))
+
+    @property
+    def looked_at(self) -> list[Any]:
+        """List what knows what clauses look at: also those of filters that can never match as a whole."""
+        coded = self._state.coded
+        return [self._state.content] if coded is None else [self._state.content, coded.coder]
 
     @property
     def asked(self) -> int:
@@ -240,18 +245,20 @@ class ClauseIndex:
 
     # Changing
 
-    def check(self, subscription: Subscription) -> tuple[tuple[Clause, ...], list[float]]:
-        """Refuse a bad filter, and weights that do not fit; returns the clauses and what they weigh."""
+    def prepare(self, subscription: Subscription) -> tuple[list[tuple[Clause, Any]], list[float]]:
+        """Refuse a bad filter, and weights that do not fit; returns compiled clauses, and what they weigh."""
         clauses = self._room.clauses(subscription.filter, subscription.dialect)
-        return clauses, weigh(clauses, subscription.weights, f"subscription {subscription.id!r}")
+        weights = weigh(clauses, subscription.weights, f"subscription {subscription.id!r}")
+        with self._moments.lock:
+            return [(each, self._state.prepare(each, self._room.dialect)) for each in clauses], weights
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def subscribe(self, subscription: Subscription, prepared: Any = None) -> None:
         """Add a subscription; refuses a bad filter, weights that do not fit, and an id that is here."""
-        clauses, weights = self.check(subscription)
+        clauses, weights = prepared or self.prepare(subscription)
         with self._moments.lock:
             with self._moments.changing():
                 self._state.rows.check_new(subscription.id)
-                numbers = [self._state.number(clause, self._room.dialect) for clause in clauses]
+                numbers = [self._state.number(each, self._room.dialect, own) for each, own in clauses]
                 self._state.add(subscription.id, numbers, weights)
             self._changed()
 
@@ -296,18 +303,6 @@ class ClauseIndex:
         fresh = self._state.folded(partial(code_rows, self._room), self._room.dialect)
         with self._moments.changing():
             self._state = fresh
-
-
-class RankedMatches(NamedTuple):
-    """Rows and values of events, given by place: by event, and for each the best first."""
-
-    events: Ints
-    rows: Ints
-    values: NDArray[np.float64]
-
-    def take(self, places: NDArray[Any]) -> RankedMatches:
-        """Pick some, by place or by flag."""
-        return RankedMatches(self.events[places], self.rows[places], self.values[places])
 
 
 def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, float]) -> RankedMatches:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headgate.core.interning import TextPool
-from headgate.ranking.boxes.best import Answers, no_answers
+from headgate.ranking.answers import Answers, no_answers
 from headgate.ranking.filters.boxed import Boxed, make_boxes
 from headgate.ranking.filters.clauses import Named, named
 from headgate.ranking.filters.listed import MOST_WAYS, ClauseSets, HeldClauses, Listed

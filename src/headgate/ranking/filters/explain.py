@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Verdict
     from headgate.core.event import Id
-    from headgate.ranking.rows import RankedRows, RowIds
-
+    from headgate.ranking.answers import RankedRows
+from headgate.ranking.rows import RowIds
 
 BY_RANK = "filters by rank: the first that match are the best"
 BOXED = "boxes: its clauses are intervals of codes, in tiers and blocks"

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from headgate.contents.portions import Asks, Portion, ids_of
+from headgate.contents.portions import Asks, Portion
 from headgate.contents.protocol import PAIRS, slice_of
 from headgate.contents.scores import read_scoring
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.ranks import EXACT, MODES, RELAXED, Best, check_asked, check_score
 from headgate.core.rooms import CLAUSES, RANKING
 from headgate.core.snapshot import open_with_inside
 from headgate.core.subscription import Subscription
 from headgate.errors import HeadgateError, SubscriptionError, made_of, raise_first
+from headgate.ranking.answers import RankedMatches
 from headgate.ranking.filters import base, batches
 from headgate.ranking.filters.base import ROOM
 from headgate.ranking.filters.batches import Asked
@@ -87,10 +88,7 @@ class RankedIndex(Asks):
 
         Without `relaxed` the clauses are left out, which take as much room and time again.
         """
-        given = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in given)
-        by_id = {subscription.id: subscription for subscription in given}
-        ordered = [by_id[identity] for identity in ids.to_list()]
+        ids, ordered = sorted_by_id(subscriptions)
         scorings = made_of(ordered, lambda row: read_scoring(room, row.score, row.id))
         scores, by_event = split(scorings)
         keys, rows = rank(scores)
@@ -172,6 +170,11 @@ class RankedIndex(Asks):
         return self._state.content
 
     @property
+    def score_attributes(self) -> set[tuple[str, ...]]:
+        """Return what scores that depend on the event look at."""
+        return self._state.reader.attributes if self._state.by_event else set()
+
+    @property
     def relaxed(self) -> bool:
         """Tell whether clauses are indexed, too."""
         return self._clauses is not None
@@ -232,9 +235,9 @@ class RankedIndex(Asks):
         state = self._state
         with state.naming():
             matched = batches.matched(asked, state.content)
-        pairs = batches.ranked(matched, state.keys)
-        order = np.lexsort((state.rows.order()[pairs.rows], pairs.events))
-        return Portion.of(pairs.events[order], state.rows.to_arrow(pairs.rows[order]))
+        places, rows = batches.ranked(matched, state.keys)
+        order = np.lexsort((state.rows.order()[rows], places))
+        return Portion.of(places[order], state.rows.to_arrow(rows[order]))
 
     def top(
         self,
@@ -285,33 +288,17 @@ class RankedIndex(Asks):
             state = self._state
             with state.naming():
                 if state.by_event:
-                    every = batches.ranked(batches.matched(asked, state.content), state.keys)
-                    ranked, values = batches.best(every, self._values(asked, every), state.rows.order(), k)
+                    places, rows = batches.ranked(batches.matched(asked, state.content), state.keys)
+                    terms = state.reader.many(asked.events)[:, places]
+                    values = state.by_event.values(rows, state.scores, terms)
+                    every = RankedMatches(places, rows, values)
+                    ranked = batches.best(every, state.rows.order(), k)
                 else:
-                    ranked = batches.first(asked, state.content, state.keys, k)
-                    values = state.scores[ranked.rows]
-            return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), values)
+                    places, rows = batches.first(asked, state.content, state.keys, k)
+                    ranked = RankedMatches(places, rows, state.scores[rows])
+            return Portion.of(ranked.events, state.rows.to_arrow(ranked.rows), ranked.values)
 
         return self._moments.reading(ask)
-
-    def top_batch(
-        self,
-        events: pa.RecordBatch | Sequence[Event],
-        k: int,
-        mode: str = EXACT,
-        *,
-        identities: pa.Array[Any] | None = None,
-        **more: Any,
-    ) -> pa.RecordBatch:
-        """Do the same for a table: (event_id, subscription_id, score, rank) out, best first."""
-        ids = ids_of(events) if identities is None else identities
-        return self.best(events, ids, k, mode, **more).batch(ids)
-
-    def _values(self, asked: Asked, matches: batches.MatchedRows) -> NDArray[np.float64]:
-        """Compute the scores of matches that depend on the event."""
-        state = self._state
-        terms = state.reader.many(asked.events)[:, matches.events]
-        return state.by_event.values(matches.rows, state.scores, terms)
 
     def explain(self, event: Event, identity: Id) -> Verdict:
         """Say why an event matches a subscription or not, clause by clause."""
@@ -359,19 +346,21 @@ class RankedIndex(Asks):
 
     # Changing
 
-    def subscribe(self, subscription: Subscription) -> None:
+    def prepare(self, subscription: Subscription) -> tuple[Any, Any]:
+        """Compile a filter for `subscribe`; refuses a bad one, and weights that do not fit its clauses."""
+        with self._moments.lock:
+            clauses = None if self._clauses is None else self._clauses.prepare(subscription)
+            return clauses, self._state.prepare(subscription)
+
+    def subscribe(self, subscription: Subscription, prepared: tuple[Any, Any] | None = None) -> None:
         """Add a subscription; refuses a bad filter, weights that do not fit, and an id that is here."""
+        clauses, own = prepared or self.prepare(subscription)
         with self._moments.lock:
             self._state.rows.check_new(subscription.id)
             if self._clauses is not None:
-                self._clauses.subscribe(subscription)
-            try:
-                with self._changing():
-                    self._state.add(subscription)
-            except BaseException:
-                if self._clauses is not None:
-                    self._clauses.unsubscribe(subscription.id)
-                raise
+                self._clauses.subscribe(subscription, clauses)
+            with self._changing():
+                self._state.add(subscription, *own)
 
     def unsubscribe(self, identity: Id) -> None:
         """Remove a subscription; refuses an id that is not here."""

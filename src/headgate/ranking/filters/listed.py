@@ -19,14 +19,14 @@ from headgate.ranking.boxes.sparse_build import Boxes, Lists, make_lists
 from headgate.ranking.boxes.sparse_kernels import SparseQuery, make_desk
 from headgate.ranking.filters.listed_kernels import CodedRows, ListedRows, Odd, listed_many
 from headgate.ranking.filters.sums import Postings, Tiers, make_tiers, scales
-from headgate.ranking.filters.sums_kernels import SHORT, STRIDE, TINY, WHOLE, SumBuffers
+from headgate.ranking.filters.sums_kernels import PLACE_BITS, SHORT, STRIDE, TINY, WHOLE, SumBuffers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Weighted
 
     Bytes = NDArray[np.uint8]
@@ -125,7 +125,7 @@ class Listed:
         lists = make_lists(boxes, len(attribute_group), len(tiers.most), tier, place, part[use])
         odd = sets.odd[some.clause]
         uses = np.flatnonzero(odd >= 0)
-        spot = ((tier << 16) + place)[owner[uses]]
+        spot = ((tier << PLACE_BITS) + place)[owner[uses]]
         order = np.argsort((odd[uses].astype(np.int64) << 32) + spot)
         lengths = np.bincount(odd[uses], minlength=int(sets.odd.max(initial=-1)) + 1)
         postings = Postings(

@@ -9,30 +9,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from headgate.core.bits import lowest, place_of
+from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best
 from headgate.ranking.boxes.sparse_kernels import ListBuffers, SparseQuery, add_tier, ask_lists
 from headgate.ranking.filters.sums_kernels import (
+    BEFORE,
     MANY,
+    NO_PLACES,
     ClauseQuery,
     SumBuffers,
     add_first,
     add_short,
     clear,
     need_of_tier,
-    needed,
-    next_word,
-    reaching,
+    next_row,
     sort_short,
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.boxes.sparse_build import Lists
     from headgate.ranking.filters.sums import Postings, Tiers
 
@@ -134,7 +132,6 @@ def listed_many(
 ) -> None:
     """Find the best rows of each of many questions beside those that are there; `factor` is by group."""
     tiers, lists, postings = listed.tiers, listed.lists, listed.postings
-    room = answers.values.shape[1]
     for i in range(len(xs)):
         for attribute in range(len(query.x)):
             query.x[attribute] = xs[i, attribute]
@@ -158,31 +155,32 @@ def listed_many(
             need = need_of_tier(tiers, t, size, values, numbers, query.reach)
             if need > MANY:
                 break
-            first = tiers.start[t]
-            count = tiers.start[t + 1] - first
-            clear(scratch.sums, count)
+            clear(scratch.sums, tiers.start[t + 1] - tiers.start[t])
             add_tier(lists, t, query, live, scratch)
             if end > begin:
                 add_short(t, aside)
                 add_first(t, postings, held, long, 0, aside)
-            word_at = next_word(scratch.sums, 0, count, np.uint16(need))
-            while word_at < count:
-                word = reaching(scratch.sums, word_at, np.uint16(need))
-                while word:
-                    bit = lowest(word)
-                    word ^= bit
-                    place = word_at + place_of(bit)
-                    row = tiers.row[first + place]
-                    if query.removed[row]:
-                        continue
-                    if size == room:
-                        least = needed(values[0], numbers[0], query.reach, tiers.unit[t], row)
-                        if scratch.sums[place] < least:
-                            continue
-                    value = value_of(listed.rows, row, query.x, factor, odd.flag)
-                    if value >= 0:
-                        size = put(values, numbers, size, value, row)
-                word_at = next_word(scratch.sums, word_at + 64, count, np.uint16(need))
+            at, word = BEFORE, NO_PLACES
+            while True:
+                at, word, row = next_row(
+                    tiers,
+                    t,
+                    scratch.sums,
+                    at,
+                    word,
+                    need,
+                    0,
+                    query.reach,
+                    query.removed,
+                    size,
+                    values,
+                    numbers,
+                )
+                if row < 0:
+                    break
+                value = value_of(listed.rows, row, query.x, factor, odd.flag)
+                if value >= 0:
+                    size = put(values, numbers, size, value, row)
         sort_best(values, numbers, size)
         answers.counts[i] = size
         for h in range(begin, end):

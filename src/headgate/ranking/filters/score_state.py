@@ -8,15 +8,16 @@ content           the filters, with their keys for ids
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.contents.scores import ScoresEvents, read_scoring
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.filters.keys import RankKeys
-from headgate.ranking.rows import RankedRows, admit
+from headgate.ranking.rows import admit
 from headgate.ranking.scores.table import EventScores
 
 if TYPE_CHECKING:
@@ -126,16 +127,16 @@ class ScoreState:
 
     # Changing
 
-    def add(self, subscription: Subscription) -> None:
-        """Add a subscription."""
+    def prepare(self, subscription: Subscription) -> tuple[float | Scoring, Any]:
+        """Read a score and compile a filter, or refuse them."""
         scoring = read_scoring(self._room, subscription.score, subscription.id)
+        return scoring, self.content.prepare(subscription)
+
+    def add(self, subscription: Subscription, scoring: float | Scoring, prepared: Any) -> None:
+        """Add a subscription."""
         row = self.rows.add(subscription.id)
         self._score(row, scoring)
-        try:
-            self._place(row, subscription.filter, subscription.dialect)
-        except BaseException:
-            self.rows.remove(subscription.id)
-            raise
+        self._place(row, subscription.filter, subscription.dialect, prepared)
 
     def remove(self, identity: Id) -> None:
         """Remove a subscription."""
@@ -162,7 +163,7 @@ class ScoreState:
         ranks = RankKeys(keys, fresh[old])
         return ScoreState(rows, self._scores[kept], ranks, self.content, self._room, by_event)
 
-    def _place(self, row: int, text: str, dialect: str) -> None:
+    def _place(self, row: int, text: str, dialect: str, prepared: Any = None) -> None:
         """Index a filter under a key that stands where its row ranks."""
         key, moves = self.keys.add(row, self._rank)
         texts = [self.content.filter(move.old) for move in moves]
@@ -170,11 +171,7 @@ class ScoreState:
             self.content.unsubscribe(move.old)
         for move, moved in zip(moves, texts, strict=True):
             self.content.subscribe(Subscription(move.new, moved, self._room.dialect))
-        try:
-            self.content.subscribe(Subscription(key, text, dialect))
-        except BaseException:
-            self.keys.remove(row)
-            raise
+        self.content.subscribe(Subscription(key, text, dialect), prepared)
 
     def _rank(self, row: int) -> tuple[float, Id]:
         return -float(self._scores[row]), self.rows.id(row)

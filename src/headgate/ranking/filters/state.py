@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headgate.core.omission import Omission, RenamedOmissions
 from headgate.core.subscription import Subscription
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.filters.clauses import Growing, hash_text, hash_texts, joined, named
 from headgate.ranking.filters.sums import Sums
-from headgate.ranking.rows import RankedRows, admit, best
+from headgate.ranking.rows import admit, best
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from headgate.contents.protocol import Clause, Content
     from headgate.core.event import Event, Id
     from headgate.core.interning import TextPool
-    from headgate.ranking.boxes.best import Answers
+    from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Named, Weighted
     from headgate.ranking.filters.coded import Coded
     from headgate.ranking.rows import Admitted, RowIds
@@ -293,12 +294,18 @@ class ClauseState:
         if clause not in self.content:
             self.content.subscribe(Subscription(clause, self.text(clause), dialect))
 
-    def number(self, clause: Clause, dialect: str) -> int:
+    def prepare(self, clause: Clause, dialect: str) -> Any:
+        """Compile a clause for `number`, or refuse it; returns nothing of one that is indexed."""
+        if self._find(clause.filter) is None:
+            return self.content.prepare(Subscription(self.count, clause.filter, dialect))
+        return None
+
+    def number(self, clause: Clause, dialect: str, prepared: Any) -> int:
         """Return the number of a clause; a new one is indexed."""
         number = self._find(clause.filter)
         if number is None:
             number = self.count
-            self.content.subscribe(Subscription(number, clause.filter, dialect))
+            self.content.subscribe(Subscription(number, clause.filter, dialect), prepared)
             self._late_numbers[clause.filter] = number
             self._late_names.append(clause.names)
         return number

@@ -33,6 +33,7 @@ from headgate.ranking.filters.sums_kernels import (
     FIRST,
     LARGEST,
     MANY,
+    PLACE_BITS,
     SHORT,
     WHOLE,
     ClauseQuery,
@@ -72,7 +73,7 @@ class Tiers(NamedTuple):
 class Postings(NamedTuple):
     """Where each clause stands: entries start[c] to start[c + 1], by tier, in a tier by falling bound.
 
-    spot     of the row: 65536 times its tier, and its place in that
+    spot     of the row: its place in its tier, and that above PLACE_BITS
     part     the clause's weight, in the tier's parts
     bound    the parts of the row's clauses from this one on, the most selective clauses first
     """
@@ -122,11 +123,11 @@ class Sums:
         order = np.argsort((often[rows.clause] << 16) + (MANY - part.astype(np.int64)))
         bound = np.empty(len(part), np.uint16)
         bound_rests(order[::-1], owner, part, np.zeros(len(tier), np.int64), bound)
-        key = (rows.clause.astype(np.int64) << 32) + (tier[owner].astype(np.int64) << 16)
+        key = (rows.clause.astype(np.int64) << 32) + (tier[owner].astype(np.int64) << PLACE_BITS)
         order = np.argsort(key + (MANY - bound.astype(np.int64)))
         start = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=start[1:])
-        spot = ((tier << 16) + place)[owner[order]]
+        spot = ((tier << PLACE_BITS) + place)[owner[order]]
         return cls(rows, tiers, Postings(start, spot, part[order], bound[order]), short)
 
     def top(

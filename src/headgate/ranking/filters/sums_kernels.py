@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.bits import lowest, place_of
+from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
-from headgate.ranking.boxes.best import put, sort_best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,13 +35,18 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Parts = NDArray[np.uint16]
 
-FIRST, LARGEST = 4096, 65536
-"""How many rows the first tier has, and how many the largest: a place in a tier fits into 2 bytes."""
+PLACE_BITS = 16
+PLACE = (1 << PLACE_BITS) - 1
+"""A place in a tier takes the low bits of a number, with its tier or with parts above."""
+
+FIRST, LARGEST = 4096, 1 << PLACE_BITS
+"""How many rows the first tier has, and how many the largest."""
 
 MANY = 65535
 """The most parts that a row may have."""
 
-WHOLE = 65536
+WHOLE_BITS = 16
+WHOLE = 1 << WHOLE_BITS
 """A factor as large as the event's largest; others are written as parts of that."""
 
 SHORT = 1024
@@ -55,6 +60,9 @@ LOOK = 50
 
 STRIDE = 512
 """Places whose sums are compared at once."""
+
+BEFORE, NO_PLACES = -64, np.uint64(0)
+"""Where the search of a tier for rows begins: before the first 64 places."""
 
 _WORD = np.uint64(64)
 
@@ -79,7 +87,7 @@ class SumBuffers(NamedTuple):
     at, stop   by clause that holds: the entry of its list that is next, and where adding stopped
     live       the clauses whose long lists go on
     bucket     by tier: where its part of `share` starts
-    share      entries of short lists, by tier: place, and 65536 times the parts
+    share      entries of short lists, by tier: place, and the parts above PLACE_BITS
     """
 
     sums: Parts
@@ -151,9 +159,45 @@ def reaching(sums: Parts, first: int, need: np.uint16) -> np.uint64:
 
 
 @bare_inner
+def next_row(
+    tiers: Tiers,
+    t: int,
+    sums: Parts,
+    at: int,
+    word: np.uint64,
+    need: int,
+    left_out: int,
+    reach: float,
+    removed: Bytes,
+    size: int,
+    values: Floats64,
+    numbers: Ints32,
+) -> tuple[int, np.uint64, int]:
+    """Find the next row of a tier that may be among the best; returns where to go on, and the row or -1."""
+    first, least = tiers.start[t], np.uint16(max(1, need - left_out))
+    count = tiers.start[t + 1] - first
+    while True:
+        while not word:
+            at = next_word(sums, at + 64, count, least)
+            if at >= count:
+                return at, word, -1
+            word = reaching(sums, at, least)
+        bit = lowest(word)
+        word ^= bit
+        place = at + place_of(bit)
+        row = tiers.row[first + place]
+        if len(removed) and removed[row]:
+            continue
+        if size < len(values):
+            return at, word, row
+        if sums[place] + left_out >= needed(values[0], numbers[0], reach, tiers.unit[t], row):
+            return at, word, row
+
+
+@bare_inner
 def scaled(part: int, scale: int) -> int:
     """Return what is left of a part at a scale, rounded up."""
-    return (part * scale + WHOLE - 1) >> 16
+    return (part * scale + WHOLE - 1) >> WHOLE_BITS
 
 
 @bare_inner
@@ -209,14 +253,14 @@ def sort_short(postings: Postings, query: ClauseQuery, short: int, scratch: SumB
                     live += 1
             elif fill:
                 for at in range(first, last):
-                    t = (postings.spot[at] >> 16) + 1
-                    scratch.share[bucket[t]] = (postings.spot[at] & 0xFFFF) + (
-                        scaled(postings.part[at], scale) << 16
+                    t = (postings.spot[at] >> PLACE_BITS) + 1
+                    scratch.share[bucket[t]] = (postings.spot[at] & PLACE) + (
+                        scaled(postings.part[at], scale) << PLACE_BITS
                     )
                     bucket[t] += 1
             else:
                 for at in range(first, last):
-                    bucket[(postings.spot[at] >> 16) + 2] += 1
+                    bucket[(postings.spot[at] >> PLACE_BITS) + 2] += 1
         if not fill:
             # One place too far to the right: filling moves the start of each bucket to that of the next.
             for t in range(2, len(bucket)):
@@ -229,7 +273,7 @@ def add_short(t: int, scratch: SumBuffers) -> None:
     """Add the entries of short lists to the sums of a tier."""
     for i in range(scratch.bucket[t], scratch.bucket[t + 1]):
         share = int(scratch.share[i])
-        scratch.sums[share & 0xFFFF] += share >> 16
+        scratch.sums[share & PLACE] += share >> PLACE_BITS
 
 
 @bare_inner
@@ -237,12 +281,12 @@ def add_first(
     t: int, postings: Postings, query: ClauseQuery, live: int, cut: int, scratch: SumBuffers
 ) -> int:
     """Add clauses that hold to the sums of a tier, down to a bound; returns the highest one left out."""
-    end, left_out = (t + 1) << 16, 0
+    end, left_out = (t + 1) << PLACE_BITS, 0
     for z in range(live):
         i = scratch.live[z]
         at, last, scale = scratch.at[i], postings.start[query.held[i] + 1], query.scale[i]
         while at < last and postings.spot[at] < end and postings.bound[at] >= cut:
-            scratch.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], scale)
+            scratch.sums[postings.spot[at] & PLACE] += scaled(postings.part[at], scale)
             at += 1
         scratch.stop[i] = at
         if at < last and postings.spot[at] < end:
@@ -258,7 +302,7 @@ def add_rest(postings: Postings, query: ClauseQuery, live: int, scratch: SumBuff
     for z in range(live):
         i = scratch.live[z]
         for at in range(scratch.stop[i], scratch.at[i]):
-            scratch.sums[postings.spot[at] & 0xFFFF] += scaled(postings.part[at], query.scale[i])
+            scratch.sums[postings.spot[at] & PLACE] += scaled(postings.part[at], query.scale[i])
 
 
 @bare_inner
@@ -287,13 +331,12 @@ def sums_top(
     Of a tier, long lists are added down to a bound of half of what a row needs. What a row may get from the
     rest of them is less than that, so it must have the other half. If too many do, the rest is added too.
     """
-    size, room, live = 0, len(values), sort_short(postings, query, short, scratch)
+    size, live = 0, sort_short(postings, query, short, scratch)
     for t in range(len(tiers.most)):
         need = need_of_tier(tiers, t, size, values, numbers, reach)
         if need > MANY:
             break
-        first = tiers.start[t]
-        count = tiers.start[t + 1] - first
+        count = tiers.start[t + 1] - tiers.start[t]
         clear(scratch.sums, count)
         add_short(t, scratch)
         left_out = add_first(t, postings, query, live, need >> 1, scratch)
@@ -311,25 +354,15 @@ def sums_top(
                 scratch.live[kept] = i
                 kept += 1
         live = kept
-        enough = np.uint16(max(1, need - left_out))
-        word_at = next_word(scratch.sums, 0, count, enough)
-        while word_at < count:
-            word = reaching(scratch.sums, word_at, enough)
-            while word:
-                bit = lowest(word)
-                word ^= bit
-                place = word_at + place_of(bit)
-                row = tiers.row[first + place]
-                if len(query.removed) and query.removed[row]:
-                    continue
-                if len(query.admitted) and not query.admitted[row]:
-                    continue
-                if size == room:
-                    least = needed(values[0], numbers[0], reach, tiers.unit[t], row)
-                    if scratch.sums[place] + left_out < least:
-                        continue
+        at, word = BEFORE, NO_PLACES
+        while True:
+            at, word, row = next_row(
+                tiers, t, scratch.sums, at, word, need, left_out, reach, query.removed, size, values, numbers
+            )
+            if row < 0:
+                break
+            if not len(query.admitted) or query.admitted[row]:
                 size = put(values, numbers, size, value_of(rows, row, query), row)
-            word_at = next_word(scratch.sums, word_at + 64, count, enough)
         if live == 0 and scratch.bucket[t + 1] == len(scratch.share):
             break
     sort_best(values, numbers, size)

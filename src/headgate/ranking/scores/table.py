@@ -1,9 +1,9 @@
 """The scores of rows that depend on the event: by form, with their numbers in columns.
 
-row       form   place            form 1: ? * price + ?         form 2: least(bid, ?)
-  0        -1                     numbers  place 0    1    2    numbers  place 0
-  1         1      2                       0.5  0.3   2.0                 7.5
-  2         2      0                       1.0  2.0   0.0
+row       form   position         form 1: ? * price + ?         form 2: least(bid, ?)
+  0        -1                     position 0    1    2          position 0
+  1         1      2              numbers  0.5  0.3  2.0        numbers  7.5
+  2         2      0                       1.0  2.0  0.0
   …                               block    └── 0 ──┘ └ 1 ┘      a block knows the range of each of its numbers
 
 Where form[r] is -1, row r has a score that does not depend on the event, and is not here. Numbers are sorted
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headgate.contents.scores import Form, Scoring, Step
-from headgate.ranking.rows import RankedRows
+from headgate.ranking.answers import RankedRows
 from headgate.ranking.scores.arithmetic import Range, most, scores
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ class EventScores:
     """
 
     def __init__(
-        self, form: NDArray[np.int32], place: NDArray[np.int32], groups: Sequence[tuple[Form, Doubles]]
+        self, form: NDArray[np.int32], position: NDArray[np.int32], groups: Sequence[tuple[Form, Doubles]]
     ) -> None:
-        self._form, self._place = form, place
+        self._form, self._position = form, position
         self._terms: dict[str, int] = {}
         self._groups = [_Numbers(each, numbers, self._known(each)) for each, numbers in groups]
         self._by_form = {group.form: number for number, group in enumerate(self._groups)}
@@ -103,15 +103,15 @@ class EventScores:
         for row, each in enumerate(given):
             if each is not None:
                 by_form.setdefault(each.form, []).append((each.numbers, row))
-        form, place = np.full(len(given), NONE, np.int32), np.zeros(len(given), np.int32)
+        form, position = np.full(len(given), NONE, np.int32), np.zeros(len(given), np.int32)
         groups = []
         for number, (each_form, entries) in enumerate(by_form.items()):
             entries.sort(reverse=True)
             rows = [row for _, row in entries]
-            form[rows], place[rows] = number, np.arange(len(rows))
+            form[rows], position[rows] = number, np.arange(len(rows))
             columns = np.array([numbers for numbers, _ in entries], np.float64)
             groups.append((each_form, columns.reshape(len(entries), each_form.numbers).T.copy()))
-        return cls(form, place, groups)
+        return cls(form, position, groups)
 
     def _known(self, form: Form) -> Ints:
         """Return where the terms of a form are among all; those that are new are added."""
@@ -131,7 +131,7 @@ class EventScores:
         if row >= len(self._form) or self._form[row] == NONE:
             return None
         group = self._groups[self._form[row]]
-        numbers: list[float] = group.at(np.array([self._place[row]], np.int64))[:, 0].tolist()
+        numbers: list[float] = group.at(np.array([self._position[row]], np.int64))[:, 0].tolist()
         return Scoring(group.form, tuple(numbers))
 
     def put(self, row: int, scoring: Scoring | None) -> None:
@@ -141,9 +141,9 @@ class EventScores:
                 return
             more = max(64, row + 1 - len(self._form), len(self._form))
             self._form = np.concatenate([self._form, np.full(more, NONE, np.int32)])
-            self._place = np.concatenate([self._place, np.zeros(more, np.int32)])
+            self._position = np.concatenate([self._position, np.zeros(more, np.int32)])
         if not self._form.flags.writeable:
-            self._form, self._place = self._form.copy(), self._place.copy()
+            self._form, self._position = self._form.copy(), self._position.copy()
         if scoring is None:
             self._form[row] = NONE
             return
@@ -152,7 +152,7 @@ class EventScores:
             number = self._by_form[scoring.form] = len(self._groups)
             empty = np.zeros((scoring.form.numbers, 0))
             self._groups.append(_Numbers(scoring.form, empty, self._known(scoring.form)))
-        self._form[row], self._place[row] = number, self._groups[number].add(scoring.numbers)
+        self._form[row], self._position[row] = number, self._groups[number].add(scoring.numbers)
 
     def values(self, rows: Ints, constants: Doubles, terms: Doubles) -> Doubles:
         """Compute the scores of some rows; `terms` has one column for all of them, or one for each."""
@@ -163,7 +163,7 @@ class EventScores:
             given = terms[group.terms]
             if terms.shape[1] > 1:
                 given = given[:, here]
-            values[here] = scores(group.form, group.at(self._place[rows[here]].astype(np.int64)), given)
+            values[here] = scores(group.form, group.at(self._position[rows[here]].astype(np.int64)), given)
         return values
 
     def best(self, rows: Ints, constants: Doubles, terms: Doubles, k: int) -> RankedRows:
@@ -184,7 +184,7 @@ class EventScores:
         form = self._forms(rows)
         for number in np.unique(form[form != NONE]).tolist():
             group, here = self._groups[number], np.flatnonzero(form == number)
-            bounds[here] = group.most(terms)[self._place[rows[here]] // BLOCK]
+            bounds[here] = group.most(terms)[self._position[rows[here]] // BLOCK]
         return bounds
 
     def _forms(self, rows: Ints) -> NDArray[np.int32]:
@@ -202,7 +202,7 @@ class EventScores:
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], str]:
         """Return what a snapshot holds: arrays, and the forms as text."""
-        arrays: dict[str, NDArray[Any]] = {"score_form": self._form, "score_place": self._place}
+        arrays: dict[str, NDArray[Any]] = {"score_form": self._form, "score_place": self._position}
         told = []
         for number, group in enumerate(self._groups):
             arrays[f"score_numbers_{number}"] = group.at(np.arange(group.count))

@@ -211,7 +211,7 @@ class Encoder:
         derived: Derived | None,
     ) -> Encoded | None:
         grows = wanted.classes or wanted.types or wanted.hats
-        event, draft = _room(graph, terms, triples, more, grows)
+        event, draft = _draft_of(graph, terms, triples, more, grows)
         size, given = len(graph.text), len(graph.triples)
         preparing.read_terms(event, draft, self._dictionary, wanted, size, _INTEGER, _DECIMAL, grows)
         draft.counts[TRIPLES] = given
@@ -249,9 +249,7 @@ class Encoder:
             event, draft, self._dictionary, wanted, derived, met, _INTEGER, _DECIMAL
         )
         if done and self._words is not None and self._texts & extending.WORD_BITS:
-            done = extending.add_words(
-                event, draft, count, self._texts, met, *self._words.known, self._words.codes
-            )
+            done = extending.add_words(event, draft, count, self._texts, met, *self._words)
         return bool(done)
 
     def _find_lines(self, event: Encoded) -> None:
@@ -312,7 +310,7 @@ def _extended(
     )
 
 
-def _room(graph: Graph, terms: int, triples: int, more: int, grows: bool) -> tuple[Encoded, Draft]:
+def _draft_of(graph: Graph, terms: int, triples: int, more: int, grows: bool) -> tuple[Encoded, Draft]:
     """Make room for an event, with its text and its triples in place."""
     size = len(graph.text)
     # Texts with escapes are written once more without.

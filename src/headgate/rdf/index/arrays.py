@@ -74,6 +74,18 @@ OPAQUE = 6
 PAIR = 7
 """Two slots compared; what keys and kinds cannot tell is left to the expression that stands behind."""
 
+SIZES = (1, 5, 3, 3, 3, 4, 3, 5)
+"""How many words a check of each kind has. Behind those of AMONG come terms, as many as AT_COUNT says, and
+behind those of OPAQUE slots."""
+
+# The words of a check behind its kind: of RANGE, of PAIR, of KIND and SUFFIX, of TEXT, and of the others.
+AT_SLOT = 1
+AT_LINE, AT_RANGE_ENDS, AT_FLAGS = 2, 3, 4
+AT_OTHER, AT_SIGN, AT_PAIR_EXPRESSION = 2, 3, 4
+AT_VALUE = 2
+AT_MODE, AT_TEXT = 2, 3
+AT_EXPRESSION, AT_COUNT = 1, 2
+
 # Signs of a comparison of two slots.
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST = range(6)
@@ -89,6 +101,8 @@ HIGH_MARKS = 16
 STARTS = 0
 ENDS = 1
 CONTAINS = 2
+HOW = 3
+"""The bits of these."""
 AS_TEXT = 4
 """Of STR(?x), which IRIs and all literals have, rather than of ?x."""
 
@@ -264,8 +278,8 @@ AT_EDGE, AT_PATTERN, MOST_STEPS = 8, 9, 10
 FAILED, ASKED, MOST_ASKED = range(3)
 """Of `JoinScratch.blame`: the slots that checks have failed for, the entries that were asked and the letters
 that were searched, and how many may be."""
-DOUBT_WORDS = 4
-"""Words of a doubt."""
+OF_FILTER, OF_ROW, OF_ANSWER, OF_CHECKS, DOUBT_WORDS = range(5)
+"""The words of a doubt, and how many there are."""
 
 
 class JoinScratch(NamedTuple):

@@ -64,16 +64,16 @@ class Facts:
 
     def triples(self, wanted: Sequence[Term | None]) -> list[Statement]:
         """List the triples that have given terms in some places; None stands for any."""
-        mask = tuple(place for place, term in enumerate(wanted) if term is not None)
+        mask = tuple(side for side, term in enumerate(wanted) if term is not None)
         if not mask:
             return self.statements
         index = self._indexes.get(mask)
         if index is None:
             index = defaultdict(list)
             for statement in self.statements:
-                index[tuple(statement[place] for place in mask)].append(statement)
+                index[tuple(statement[side] for side in mask)].append(statement)
             self._indexes[mask] = index
-        return index.get(tuple(wanted[place] or "" for place in mask), [])
+        return index.get(tuple(wanted[side] or "" for side in mask), [])
 
     def above(self, term: Term, relation: Term = model.SUBCLASS) -> frozenset[Term]:
         """List a term and all above it, by rdfs:subClassOf or rdfs:subPropertyOf."""

@@ -12,8 +12,18 @@ from headgate.rdf.index.arrays import (
     AMONG,
     AS_TEXT,
     ASKED,
+    AT_COUNT,
+    AT_FLAGS,
     AT_LEAST,
+    AT_LINE,
+    AT_MODE,
     AT_MOST,
+    AT_OTHER,
+    AT_RANGE_ENDS,
+    AT_SIGN,
+    AT_SLOT,
+    AT_TEXT,
+    AT_VALUE,
     BLOCK,
     BY_HIGH,
     DAYS,
@@ -30,6 +40,7 @@ from headgate.rdf.index.arrays import (
     FULL,
     HIGH_MARKS,
     HIGH_OPEN,
+    HOW,
     IRI,
     KIND,
     LESS,
@@ -41,16 +52,22 @@ from headgate.rdf.index.arrays import (
     MORE,
     MOST_ASKED,
     NOWHERE,
+    OF_ANSWER,
+    OF_CHECKS,
+    OF_FILTER,
+    OF_ROW,
     OPAQUE,
     PAIR,
     RANGE,
     ROW_KEPT,
     ROW_WORDS,
     SHORT,
+    SIZES,
     SLOTS,
     STARTS,
     STEPS_TAKEN,
     SUFFIX,
+    TEXT,
     TIMES,
     UNEQUAL,
     WORDS,
@@ -137,7 +154,7 @@ def _text_holds(
     size = end - begin
     if size > last - first:
         return FALSE
-    how = mode & 3
+    how = mode & HOW
     if how == STARTS:
         return TRUE if same_bytes(event.text, first, checks.text_data, begin, size) else FALSE
     if how == ENDS:
@@ -194,25 +211,26 @@ def checks_hold(
             return answer
         if kind == OPAQUE:
             answer = max(answer, ASK_EXPRESSION)
-            at += 3 + words[at + 2]
+            at += SIZES[OPAQUE] + words[at + AT_COUNT]
             continue
-        slot = words[at + 1]
+        slot = words[at + AT_SLOT]
         term = row[slot]
         bit = np.uint64(1) << np.uint64(slot)
-        verdict, size = TRUE, 3
+        verdict, size = TRUE, SIZES[KIND]
         if kind == PAIR:
-            size = 5
-            verdict = _pair_holds(event, term, row[words[at + 2]], words[at + 3])
-            bit |= np.uint64(1) << np.uint64(words[at + 2])
+            size = SIZES[PAIR]
+            other = words[at + AT_OTHER]
+            verdict = _pair_holds(event, term, row[other], words[at + AT_SIGN])
+            bit |= np.uint64(1) << np.uint64(other)
         elif kind == RANGE:
-            size = 5
-            end = words[at + 3]
-            verdict = range_holds(
-                event, term, words[at + 2], checks.ends[end], checks.ends[end + 1], words[at + 4]
-            )
+            size = SIZES[RANGE]
+            end = words[at + AT_RANGE_ENDS]
+            low_end, high_end = checks.ends[end], checks.ends[end + 1]
+            verdict = range_holds(event, term, words[at + AT_LINE], low_end, high_end, words[at + AT_FLAGS])
         elif kind == AMONG:
-            size += words[at + 2]
-            code, low, high = event.code[term], at + 3, at + size
+            code, low = event.code[term], at + SIZES[AMONG]
+            size = SIZES[AMONG] + words[at + AT_COUNT]
+            high = at + size
             while low < high:
                 middle = (low + high) >> 1
                 if words[middle] < code:
@@ -222,14 +240,14 @@ def checks_hold(
             if low == at + size or words[low] != code:
                 verdict = FALSE
         elif kind == KIND:
-            if event.kind[term] & words[at + 2] == 0:
+            if event.kind[term] & words[at + AT_VALUE] == 0:
                 verdict = FALSE
         elif kind == SUFFIX:
-            if event.kind[term] != LITERAL or event.suffix[term] != words[at + 2]:
+            if event.kind[term] != LITERAL or event.suffix[term] != words[at + AT_VALUE]:
                 verdict = FALSE
         else:
-            size = 4
-            verdict = _text_holds(event, term, words[at + 2], checks, words[at + 3], blame)
+            size = SIZES[TEXT]
+            verdict = _text_holds(event, term, words[at + AT_MODE], checks, words[at + AT_TEXT], blame)
         if verdict == FALSE:
             blame[FAILED] |= bit
             return FALSE
@@ -268,10 +286,9 @@ def _emit(
         scratch.counts[STEPS_TAKEN] += DOUBT
         for slot in range(SLOTS):
             scratch.rows[rows + slot] = scratch.row[slot]
-    scratch.doubts[DOUBT_WORDS * doubts] = number
-    scratch.doubts[DOUBT_WORDS * doubts + 1] = scratch.counts[ROW_WORDS] - SLOTS
-    scratch.doubts[DOUBT_WORDS * doubts + 2] = answer
-    scratch.doubts[DOUBT_WORDS * doubts + 3] = at
+    doubt = scratch.doubts[DOUBT_WORDS * doubts : DOUBT_WORDS * (doubts + 1)]
+    doubt[OF_FILTER], doubt[OF_ROW] = number, scratch.counts[ROW_WORDS] - SLOTS
+    doubt[OF_ANSWER], doubt[OF_CHECKS] = answer, at
     scratch.counts[DOUBTS] = doubts + 1
     return 1 if answer == ASK_REFERENCE else 0
 

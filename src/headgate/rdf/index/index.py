@@ -128,7 +128,8 @@ class RdfIndex(DocumentIndex[Base]):
 
     def encode(self, graph: Graph) -> Encoded | Prepared:
         """Encode a graph for the base."""
-        return self._state.base.matcher.encode(graph)
+        encoded: Encoded | Prepared = self._state.base.matcher.encode(graph)
+        return encoded
 
     def match_encoded(self, graph: Graph, encoded: Encoded | Prepared) -> NDArray[np.int32]:
         """List the numbers of the matches in the base, given what `encode` gave: places among the ids."""
@@ -143,11 +144,6 @@ class RdfIndex(DocumentIndex[Base]):
                     raise EventError(f"event {identities[len(graphs)].as_py()!r}: {graph}")
                 graphs.append(graph)
         return graphs
-
-    def verified(self, event: Event) -> list[Id]:
-        """List the subscriptions of the base that the evaluator is asked of for an event."""
-        base = self._state.base
-        return base.listed(base.matcher.asked(graph_of(event)))
 
     def bindings(self, event: Event, identity: Id, limit: int = 1000) -> Bindings:
         """List the bindings under which a subscription matches an event, at most `limit`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.bits import lower, packed, upper
 from headgate.core.hashing import hash_edge
 from headgate.core.jit import bare, bare_inner
 from headgate.rdf.index.arrays import (
@@ -133,7 +134,7 @@ def _apart(arrays: RdfArrays, event: Encoded, scratch: JoinScratch, first: int, 
 def _begin(arrays: RdfArrays, event: Encoded, scratch: JoinScratch, step: int, depth: int) -> None:
     """Begin a step with the fewest triples: those that match its edge, or those of a node that is bound."""
     patterns = arrays.patterns
-    head = np.int32(scratch.mark[patterns.step_edge[step]] & 0xFFFFFFFF)
+    head = np.int32(lower(scratch.mark[patterns.step_edge[step]]))
     mode = patterns.step_code[step, MODE]
     scratch.mode[depth] = BY_HITS
     scratch.at[depth] = head
@@ -275,8 +276,8 @@ def join(
             end = event.s_start[row[patterns.step_code[step, SUBJECT]] + 1]
         elif mode == BY_OBJECT:
             end = event.o_start[row[patterns.step_code[step, OBJECT]] + 1]
-        found, t = False, 0
-        while not found and (here >= 0 if mode == BY_HITS else here < end):
+        fits, t = False, 0
+        while not fits and (here >= 0 if mode == BY_HITS else here < end):
             if mode == BY_HITS:
                 t = scratch.hit_triple[here]
                 here = scratch.hit_next[here]
@@ -284,15 +285,15 @@ def join(
                 t = event.by_s[here] if mode == BY_SUBJECT else event.by_o[here]
                 here += 1
             spent += 1
-            found = _fits(arrays, event, row, step, t, mode == BY_HITS)
+            fits = _fits(arrays, event, row, step, t, mode == BY_HITS)
         at[depth] = here
-        if not found:
+        if not fits:
             conflict = scratch.conflict[depth] | _needs(arrays, scratch, step, depth)
             if spent > LONG and not injective:
                 slot = _only_slot(arrays, scratch, first, step)
                 if slot >= 0 and conflict == np.uint64(1) << np.uint64(scratch.setter[slot]):
                     where = _memory(scratch, step, row[slot])
-                    scratch.failed[where] = (np.int64(step) << 32) | row[slot]
+                    scratch.failed[where] = packed(step, row[slot])
                     scratch.failed_when[where] = epoch
             if spent > budget:
                 return TOO_MUCH
@@ -314,7 +315,7 @@ def join(
                 slot = _only_slot(arrays, scratch, first, step)
                 if slot >= 0:
                     where = _memory(scratch, step, row[slot])
-                    known = (np.int64(step) << 32) | row[slot]
+                    known = packed(step, row[slot])
                     if scratch.failed[where] == known and scratch.failed_when[where] == epoch:
                         depth = _jump(scratch, np.uint64(1) << np.uint64(scratch.setter[slot]))
                         continue
@@ -343,17 +344,17 @@ def _hit(scratch: JoinScratch, e: int, t: int, epoch: int) -> None:
     hits = scratch.counts[HITS]
     scratch.counts[HITS] = hits + 1
     mark = scratch.mark[e]
-    if mark >> 32 != epoch:
+    if upper(mark) != epoch:
         scratch.touched[scratch.counts[TOUCHED]] = e
         scratch.counts[TOUCHED] += 1
         scratch.hit_next[hits] = -1
         scratch.hit_count[hits] = 1
     else:
-        before = np.int32(mark & 0xFFFFFFFF)
+        before = np.int32(lower(mark))
         scratch.hit_next[hits] = before
         scratch.hit_count[hits] = scratch.hit_count[before] + 1
     scratch.hit_triple[hits] = t
-    scratch.mark[e] = (np.int64(epoch) << 32) | hits
+    scratch.mark[e] = packed(epoch, hits)
 
 
 @bare_inner
@@ -420,7 +421,7 @@ def match(
             possible = True
             if how == START:
                 for step in range(patterns.step_start[pattern] + 1, patterns.step_start[pattern + 1]):
-                    if scratch.mark[patterns.step_edge[step]] >> 32 != epoch:
+                    if upper(scratch.mark[patterns.step_edge[step]]) != epoch:
                         possible = False
                         break
             if possible:

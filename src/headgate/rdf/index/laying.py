@@ -10,12 +10,21 @@ from headgate.core.hashing import hash_bytes, hash_edge
 from headgate.core.jit import inner, kernel
 from headgate.rdf.index.arrays import (
     AMONG,
+    AT_COUNT,
+    AT_EXPRESSION,
+    AT_FLAGS,
+    AT_LINE,
+    AT_OTHER,
+    AT_PAIR_EXPRESSION,
+    AT_RANGE_ENDS,
+    AT_SLOT,
+    AT_TEXT,
+    AT_VALUE,
     BY_HITS,
     BY_OBJECT,
     BY_SUBJECT,
     CONSTANT,
     END,
-    KIND,
     LOOPS,
     MODE,
     O_KNOWN,
@@ -26,6 +35,7 @@ from headgate.rdf.index.arrays import (
     S_KNOWN,
     SELF,
     SETS,
+    SIZES,
     SUFFIX,
     TEXT,
     VARIABLE,
@@ -41,15 +51,10 @@ if TYPE_CHECKING:
 def size_of(words: NDArray[np.int32], at: int) -> int:
     """Count the words of a check."""
     kind = words[at]
+    size = SIZES[kind]
     if kind in (AMONG, OPAQUE):
-        return 3 + int(words[at + 2])
-    if kind == PAIR:
-        return 5
-    if kind in (KIND, SUFFIX):
-        return 3
-    if kind == TEXT:
-        return 4
-    return 5 if kind == RANGE else 1
+        size += int(words[at + AT_COUNT])
+    return size
 
 
 HEAD, SLOT_WORD, TERM_WORD, TEXT_WORD, EXPRESSION_WORD = range(1, 6)
@@ -65,18 +70,18 @@ def roles_of(words: NDArray[np.int32]) -> NDArray[np.int8]:
         kind, size = words[at], size_of(words, at)
         roles[at] = HEAD
         if kind == OPAQUE:
-            roles[at + 1] = EXPRESSION_WORD
-            roles[at + 3 : at + size] = SLOT_WORD
+            roles[at + AT_EXPRESSION] = EXPRESSION_WORD
+            roles[at + SIZES[kind] : at + size] = SLOT_WORD
         elif kind != END:
-            roles[at + 1] = SLOT_WORD
+            roles[at + AT_SLOT] = SLOT_WORD
         if kind == PAIR:
-            roles[at + 2], roles[at + 4] = SLOT_WORD, EXPRESSION_WORD
+            roles[at + AT_OTHER], roles[at + AT_PAIR_EXPRESSION] = SLOT_WORD, EXPRESSION_WORD
         elif kind == TEXT:
-            roles[at + 3] = TEXT_WORD
+            roles[at + AT_TEXT] = TEXT_WORD
         elif kind == SUFFIX:
-            roles[at + 2] = TERM_WORD
+            roles[at + AT_VALUE] = TERM_WORD
         elif kind == AMONG:
-            roles[at + 3 : at + size] = TERM_WORD
+            roles[at + SIZES[kind] : at + size] = TERM_WORD
         at += size
     return roles
 
@@ -253,9 +258,9 @@ def lay_checks(
         for r in range(range_start[f], range_start[f + 1]):
             if end_at[r] < 0:
                 continue
-            out[at], out[at + 1], out[at + 2] = RANGE, ranges[r, 0], ranges[r, 1]
-            out[at + 3], out[at + 4] = end_at[r], ranges[r, 2]
-            at += 5
+            out[at], out[at + AT_SLOT], out[at + AT_LINE] = RANGE, ranges[r, 0], ranges[r, 1]
+            out[at + AT_RANGE_ENDS], out[at + AT_FLAGS] = end_at[r], ranges[r, 2]
+            at += SIZES[RANGE]
         for i in range(word_start[f], word_start[f + 1]):
             out[at] = words[i]
             at += 1

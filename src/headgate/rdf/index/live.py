@@ -14,6 +14,10 @@ from headgate.core.interning import TextPool
 from headgate.core.rooms import RDF
 from headgate.rdf.events.encode import Features, Layouts, features_of
 from headgate.rdf.index.arrays import (
+    AT_FLAGS,
+    AT_LINE,
+    AT_RANGE_ENDS,
+    AT_SLOT,
     END,
     RANGE,
     SLOT,
@@ -33,7 +37,7 @@ from headgate.rdf.index.laying import HEAD, roles_of
 from headgate.rdf.index.matching import Matcher
 from headgate.rdf.language.model import Options, Pattern
 from headgate.rdf.taxonomy.taxonomy import Taxonomy
-from headgate.rdf.whole.deciding import DecidingMatcher, Members
+from headgate.rdf.whole.deciding import Decider, Members
 from headgate.rdf.whole.query import Query, check_count, check_options, parse_any
 
 if TYPE_CHECKING:
@@ -66,7 +70,7 @@ class Base(DocumentBase):
     layout = LAYOUT
     take = staticmethod(take)
     concatenate = staticmethod(concatenate)
-    matcher: DecidingMatcher
+    matcher: Decider
 
     def __init__(
         self,
@@ -116,7 +120,7 @@ class Base(DocumentBase):
         """Return what compiles filters to columns."""
         return Writer(self.options)
 
-    def matcher_of(self, columns: Columns, pattern: Callable[[int], AnyFilter]) -> DecidingMatcher:
+    def matcher_of(self, columns: Columns, pattern: Callable[[int], AnyFilter]) -> Decider:
         """Return what asks filters in columns."""
         return _matcher_of(columns, pattern, self.options, self.taxonomy, self._layouts)
 
@@ -213,8 +217,8 @@ def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: ND
     ends = np.zeros((range_start[-1], 2), np.float64)
     of, at_range = heads_owner[is_range], heads[is_range]
     rows = range_start[of] + grouped[of] + _within(range_sizes)
-    ranges[rows] = words[at_range[:, None] + np.array([1, 2, 4])]
-    ends[rows] = all_ends[words[at_range + 3][:, None] + np.arange(2)]
+    ranges[rows] = words[at_range[:, None] + np.array([AT_SLOT, AT_LINE, AT_FLAGS])]
+    ends[rows] = all_ends[words[at_range + AT_RANGE_ENDS][:, None] + np.arange(2)]
     first = range_start[inside]
     ranges[first, 0] = np.repeat(groups.slot, groups.size)
     ranges[first, 1] = np.repeat(groups.line, groups.size)
@@ -264,14 +268,14 @@ def _matcher(
     options: Options,
     taxonomy: Taxonomy,
     layouts: Layouts,
-) -> DecidingMatcher:
+) -> Decider:
     def member(number: int) -> Pattern:
         """Return one pattern of a filter."""
         owner = int(np.searchsorted(members.start, number, "right")) - 1
         return pattern(owner).members[number - int(members.start[owner])][0]
 
     inner = Matcher(arrays, features, expressions.text, member, options, taxonomy, layouts)
-    return DecidingMatcher(inner, members, taxonomy)
+    return Decider(inner, members, taxonomy)
 
 
 def _matcher_of(
@@ -280,7 +284,7 @@ def _matcher_of(
     options: Options,
     taxonomy: Taxonomy,
     layouts: Layouts,
-) -> DecidingMatcher:
+) -> Decider:
     arrays, members = build(columns), _members(columns)
     features = features_of(arrays)
     return _matcher(arrays, features, columns.expressions, members, pattern, options, taxonomy, layouts)

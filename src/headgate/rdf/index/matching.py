@@ -10,6 +10,7 @@ import numpy as np
 
 from headgate.contents.columns import all_read_only, picked
 from headgate.contents.documents import BaseMatcher
+from headgate.core.bits import HALF
 from headgate.rdf.events.encode import Encoder
 from headgate.rdf.index import arrays as codes
 from headgate.rdf.index import kernels
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.text.listing import Split
     from headgate.rdf.events.encode import Features, Layouts
     from headgate.rdf.index.arrays import Encoded, RdfArrays
-    from headgate.rdf.index.word_lists import Split
     from headgate.rdf.language.model import Expression, Graph, Options, Pattern
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -126,12 +127,12 @@ class Matcher(BaseMatcher):
                 # A word that other filters ask for as well is joined, too.
                 numbers = np.union1d(numbers, joined) if len(joined) else numbers
             return numbers
-        room = self._room(len(event.s))
-        scratch, epoch = room.scratch, room.stamp()
+        own = self._thread_scratch(len(event.s))
+        scratch, epoch = own.scratch, own.stamp()
         scratch.counts[codes.MOST_STEPS] = BUDGET
         done = kernels.match(self.arrays, event, scratch, epoch, self.options.injective, codes.START)
         if done in _UNDONE or scratch.counts[codes.DOUBTS]:
-            return _EventSearch(self, graph, event, room, left_out).answer(int(done))
+            return _EventSearch(self, graph, event, own, left_out).answer(int(done))
         return np.sort(scratch.out[: scratch.counts[codes.FOUND]])
 
     def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
@@ -140,8 +141,8 @@ class Matcher(BaseMatcher):
         Filters of one pattern are joined together, and share its steps. A row in doubt counts as many.
         """
         event = self.encoder.encode(graph)
-        room = self._room(len(event.s))
-        scratch, epoch = room.scratch, room.stamp()
+        own = self._thread_scratch(len(event.s))
+        scratch, epoch = own.scratch, own.stamp()
         scratch.counts[codes.MOST_STEPS] = LEAST
         injective, patterns = self.options.injective, self.arrays.patterns
         kernels.match(self.arrays, event, scratch, epoch, injective, codes.START)
@@ -170,7 +171,7 @@ class Matcher(BaseMatcher):
         touched = scratch.touched[: scratch.counts[codes.TOUCHED]].astype(np.int64)
         some = order[picked(start, touched)[1]]
         ends, places = picked(patterns.step_start, some)
-        lacking = scratch.mark[patterns.step_edge[places]] >> 32 != epoch
+        lacking = scratch.mark[patterns.step_edge[places]] >> HALF != epoch
         lacks = np.bincount(np.repeat(np.arange(len(some)), np.diff(ends)), lacking, len(some))
         possible: list[int] = some[lacks == 0].tolist()
         return possible
@@ -190,24 +191,23 @@ class Matcher(BaseMatcher):
             return path, one, other
         return parse_expression(text)
 
-    def _room(self, triples: int) -> _Room:
-        """Return this thread's room."""
-        room: _Room | None = getattr(self._local, "room", None)
-        if room is None or room.arrays is not self.arrays or len(room.scratch.touched) < _MASKS * triples:
-            room = self._local.room = _Room(self.arrays, triples)
-        return room
+    def _thread_scratch(self, triples: int) -> _ThreadScratch:
+        own: _ThreadScratch | None = getattr(self._local, "scratch", None)
+        if own is None or own.arrays is not self.arrays or len(own.scratch.touched) < _MASKS * triples:
+            own = self._local.scratch = _ThreadScratch(self.arrays, triples)
+        return own
 
 
 class _EventSearch:
     """One event that the loops did not decide in one go: what is found, and what is left out."""
 
     def __init__(
-        self, matcher: Matcher, graph: Graph, event: Encoded, room: _Room, left_out: dict[int, str]
+        self, matcher: Matcher, graph: Graph, event: Encoded, own: _ThreadScratch, left_out: dict[int, str]
     ) -> None:
         self._matcher = matcher
         self._graph = graph
         self._event = event
-        self._scratch, self._epoch = room.scratch, room.epoch
+        self._scratch, self._epoch = own.scratch, own.epoch
         self._left_out = left_out
         self._found: list[NDArray[np.int32]] = []
         self._known: dict[tuple[int, ...], bool] = {}
@@ -237,7 +237,7 @@ class _EventSearch:
         return int(kernels.match(matcher.arrays, self._event, self._scratch, self._epoch, injective, how))
 
     def _decide(self, how: int, done: int) -> int:
-        """Decide what the loops doubt, and have them go on where they had no more room."""
+        """Decide what the loops doubt, and have them go on where they had no more own."""
         scratch = self._scratch
         while True:
             doubts = int(scratch.counts[codes.DOUBTS])
@@ -304,7 +304,8 @@ class _EventSearch:
                 own = words[at : at + size]
                 slots = own[roles_of(own) == SLOT_WORD]
                 terms: list[int] = rows[row + slots].tolist()
-                key = (int(words[at + 1 if words[at] == codes.OPAQUE else at + 4]), *terms)
+                expression = codes.AT_EXPRESSION if words[at] == codes.OPAQUE else codes.AT_PAIR_EXPRESSION
+                key = (int(words[at + expression]), *terms)
                 if key not in known:
                     known[key] = self._says(key[0], terms)
                 if not known[key]:
@@ -346,8 +347,8 @@ class _EventSearch:
         return list(holding)
 
 
-class _Room:
-    """One thread's scratch space."""
+class _ThreadScratch:
+    """What one thread joins with, and its epochs."""
 
     def __init__(self, arrays: RdfArrays, triples: int) -> None:
         self.arrays = arrays

@@ -8,18 +8,26 @@ event by a taxonomy has other properties, so an event's own triples tell which t
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
-from headgate.contents.columns import read_only
+from headgate.contents.columns import picked, read_only
 from headgate.core.interning import TextPool
 from headgate.core.jit import bare
 from headgate.core.text.alphabets import RUST
 from headgate.core.text.finding import KnownWords
-from headgate.core.text.listing import LEAST, Marks, WordLists, collect, frequent, mark_words
+from headgate.core.text.listing import (
+    LEAST,
+    ListedFilters,
+    Marks,
+    Split,
+    WordLists,
+    collect,
+    frequent,
+    mark_words,
+)
 from headgate.rdf.events.preparing import find_text, unescape
 from headgate.rdf.index.arrays import SLOT, VARIABLE, WORD_CODE, Dictionary
 from headgate.rdf.index.build import table_size
@@ -79,20 +87,6 @@ class Ways(NamedTuple):
     each: NDArray[np.uint64]
 
 
-class Split(NamedTuple):
-    """Lists, how many numbers they may hold and large groups they have; and what is left to be joined.
-
-    `joined` are the codes of words that other patterns ask for; `whole` tells that there are no others.
-    """
-
-    lists: WordLists
-    ways: Ways
-    numbers: int
-    large: int
-    joined: Ints
-    whole: bool
-
-
 def split(arrays: RdfArrays) -> Split | None:
     """List the patterns that ask for a word of a text and nothing else; None if they are few."""
     listed = _listed(arrays)
@@ -106,20 +100,19 @@ def split(arrays: RdfArrays) -> Split | None:
     pattern, word, kinds = pattern[inside], word[inside], kinds[inside]
     way = np.argsort(chosen)[np.searchsorted(np.sort(chosen), kinds)]
     patterns, entries, edges = arrays.patterns, arrays.entries, arrays.edges
-    begin, sizes = patterns.entry_start[pattern], np.diff(patterns.entry_start)[pattern]
+    ends, at = picked(patterns.entry_start, pattern)
     others = np.ones(len(patterns.next), np.bool_)
     others[pattern] = False
     used = patterns.step_edge[np.repeat(others, np.diff(patterns.step_start))]
     asked = edges.p[used]
     joined = np.unique(edges.o[used[(asked == WORD_CODE) | (asked == WORD_CODE + 1)]])
     # Texts are read twice if some words are left to be joined.
-    if sizes.sum() < max(LEAST, len(joined)):
+    if len(at) < max(LEAST, len(joined)):
         return None
-    at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     codes, word_number = np.unique(word, return_inverse=True)
-    rows = (np.repeat(word_number, sizes), np.repeat(way, sizes), entries.number[at])
+    of_word, of_way = (np.repeat(each, np.diff(ends)) for each in (word_number, way))
     lists, large = WordLists.build(
-        words_of(arrays.dictionary, codes), RUST, *(each.astype(np.int32) for each in rows)
+        words_of(arrays.dictionary, codes), RUST, of_word, of_way, entries.number[at]
     )
     ways = _ways(arrays.dictionary, chosen)
     return Split(lists, ways, len(entries.number), large, joined.astype(np.int32), not others.any())
@@ -190,7 +183,7 @@ def _ways(dictionary: Dictionary, kinds: NDArray[np.int64]) -> Ways:
     )
 
 
-class Room(NamedTuple):
+class TextScratch(NamedTuple):
     """What one thread needs: where terms begin, what is known of each as a property, its ways; a text."""
 
     start: Ints
@@ -200,41 +193,33 @@ class Room(NamedTuple):
     text: NDArray[np.uint8]
 
     @classmethod
-    def make(cls, terms: int, letters: int) -> Room:
+    def make(cls, terms: int, letters: int) -> TextScratch:
         """Make room for so many terms and letters."""
         start, known = np.zeros((2, terms + 1), np.int32)
         strings, texts = np.zeros((2, terms), np.uint64)
         return cls(start, known, strings, texts, np.zeros(letters, np.uint8))
 
 
-class ListedPatterns:
-    """Such patterns, asked. Any number of threads may ask."""
-
-    def __init__(self, parts: Split) -> None:
-        self._lists, self._ways = parts.lists, parts.ways
-        self._sizes = parts.numbers, parts.large
-        self._local = threading.local()
+class ListedPatterns(ListedFilters):
+    """Such patterns, asked."""
 
     def match(self, graph: Graph) -> Ints:
         """List the numbers of those that hold, rising."""
         local = self._local
-        if not hasattr(local, "marks"):
-            local.marks, local.epoch = Marks.make(*self._sizes), 0
-            local.room = Room.make(_TERMS, _LETTERS)
         terms, letters = graph.text.count(b"\n") + 1, len(graph.text)
-        if terms > len(local.room.strings) or letters > len(local.room.text):
-            local.room = Room.make(2 * terms, 2 * letters)
-        marks: Marks = local.marks
-        local.epoch = marks.next_epoch(local.epoch)
+        scratch: TextScratch | None = getattr(local, "scratch", None)
+        if scratch is None or terms > len(scratch.strings) or letters > len(scratch.text):
+            scratch = local.scratch = TextScratch.make(max(2 * terms, _TERMS), max(2 * letters, _LETTERS))
+        marks, epoch = self._marks()
         count = _find(
             np.frombuffer(graph.text, np.uint8),
             read_only(np.ascontiguousarray(graph.triples, np.int32)),
-            self._lists,
-            self._ways,
+            self._parts.lists,
+            self._parts.ways,
             marks,
-            local.room,
+            scratch,
             b"\\" in graph.text,
-            local.epoch,
+            epoch,
         )
         return marks.out[:count].copy()
 
@@ -246,12 +231,12 @@ def _find(
     lists: WordLists,
     ways: Ways,
     marks: Marks,
-    room: Room,
+    scratch: TextScratch,
     escapes: bool,
     epoch: int,
 ) -> int:
     """Find what is listed for the words of a graph's texts; returns how much is in `marks.out`."""
-    start, known, strings, texts = room.start, room.known, room.strings, room.texts
+    start, known, strings, texts = scratch.start, scratch.known, scratch.strings, scratch.texts
     terms = 0
     start[0] = 0
     for i in range(len(text) + 1):
@@ -287,9 +272,9 @@ def _find(
             continue
         stop = end - begin - 2
         if is_literal and escapes:
-            stop = unescape(text, begin + 1, end - 1, room.text, 0)
+            stop = unescape(text, begin + 1, end - 1, scratch.text, 0)
         else:
             for i in range(stop):
-                room.text[i] = text[begin + 1 + i]
-        mark_words(lists, marks, room.text, 0, stop, wanted, epoch)
+                scratch.text[i] = text[begin + 1 + i]
+        mark_words(lists, marks, scratch.text, 0, stop, wanted, epoch)
     return collect(marks)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from headgate.core.bits import lower, packed
 from headgate.core.hashing import hash_bytes
 from headgate.core.interning import TextPool
 from headgate.core.jit import bare, bare_inner
 from headgate.core.searching import same_bytes
 from headgate.core.text.alphabets import RUST
-from headgate.core.text.finding import next_word, number_of
+from headgate.core.text.finding import next_known, slot_of
 from headgate.rdf.events.preparing import BYTES, TERMS, TRIPLES, find_text, literal_at
 from headgate.rdf.index.arrays import (
     ALWAYS_CODE,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.text.finding import KnownWords
     from headgate.rdf.events.preparing import Draft, Wanted
     from headgate.rdf.index.arrays import Dictionary, Encoded
     from headgate.rdf.language.model import Term
@@ -334,15 +336,11 @@ def add_words(
     count: int,
     bits: int,
     met: Met,
-    letters: NDArray[np.int32],
-    known_offsets: Ints,
-    known: NDArray[np.uint8],
-    slots: NDArray[np.uint64],
+    known: KnownWords,
     codes: NDArray[np.int32],
 ) -> bool:
     """Add the known words of the first terms, each a term of the event; returns whether there was room."""
     text, words, last = event.text, met.words, met.last
-    size = len(words)
     for t in range(count):
         if event.kind[t] & (IRI | LITERAL) == 0:
             continue
@@ -359,24 +357,19 @@ def add_words(
             continue
         at, stop = int(event.begin[t]), int(event.end[t])
         while at < stop:
-            at, begin, end, hashed = next_word(letters, text, at, stop)
-            if begin == end:
-                continue
-            word = number_of(letters, known_offsets, known, slots, text, begin, end, hashed)
+            at, word = next_known(known, text, at, stop)
             if word < 0:
-                continue
-            slot = word & (size - 1)
-            while words[slot] and words[slot] >> 32 != word + 1:
-                slot = (slot + 1) & (size - 1)
+                break
+            slot = slot_of(words, word)
             if words[slot] == 0:
                 term = add_term(event, draft, text, 0, 0, codes[word], 0)
                 if term < 0:
                     return False
-                words[slot] = (np.int64(word + 1) << 32) | term
+                words[slot] = packed(word + 1, term)
             if last[slot] == t + 1:
                 continue
             last[slot] = t + 1
-            term = words[slot] & 0xFFFFFFFF
+            term = int(lower(words[slot]))
             if plain >= 0 and not add_triple(event, draft, t, plain, term, 1):
                 return False
             if any_text >= 0 and not add_triple(event, draft, t, any_text, term, 1):

@@ -129,24 +129,24 @@ def find(atoms: Atoms, source: int, target: int, first: int, image: int, search:
         while top > search.marks[depth]:
             top -= 1
             search.images[search.trail[top]] = FREE
-        found = False
+        mapped = False
         if begin + depth == first:
             # It is bound already: one way and no other.
-            found = search.tried[depth] == low
+            mapped = search.tried[depth] == low
             search.tried[depth] = image + 1
         else:
             other = search.tried[depth]
-            while other < high and not found:
+            while other < high and not mapped:
                 steps += 1
                 after = _bind(atoms, begin + depth, other, search, top)
                 other += 1
                 if after >= 0:
                     top = after
-                    found = True
+                    mapped = True
             search.tried[depth] = other
         if steps > STEPS:
             return False
-        if found:
+        if mapped:
             depth += 1
             search.tried[depth] = low
             search.marks[depth] = top

@@ -1,4 +1,4 @@
-"""`RdfViews`: what the plan room asks about views over RDF.
+"""`RdfViews`: what the plan search asks about views over RDF.
 
 A view is a pattern, and gives all bindings of all its variables, with those of blank nodes. A source embeds
 in a target if its variables can be given terms of the target such that its edges and filters become edges and
@@ -257,27 +257,27 @@ class RdfViews(Views):
         atoms = self._atoms
         if not atoms.needed[source]:
             return None
-        room = new_search()
-        if not find(atoms, source, target, -1, -1, room):
+        search = new_search()
+        if not find(atoms, source, target, -1, -1, search):
             return None
-        mappings = [self._mapping(source, target, room)]
+        mappings = [self._mapping(source, target, search)]
         done |= mappings[0][1]
         for image in range(int(atoms.starts[target]), int(atoms.starts[target + 1])):
             for one in range(int(atoms.starts[source]), int(atoms.starts[source + 1])):
                 bit = int(atoms.bits[image])
                 if bit < 0 or done >> bit & 1:
                     break
-                if atoms.bits[one] >= 0 and find(atoms, source, target, one, image, room):
-                    mappings.append(self._mapping(source, target, room))
+                if atoms.bits[one] >= 0 and find(atoms, source, target, one, image, search):
+                    mappings.append(self._mapping(source, target, search))
                     done |= mappings[-1][1]
         return mappings
 
-    def _mapping(self, source: int, target: int, room: Search) -> tuple[dict[Term, Term], int]:
+    def _mapping(self, source: int, target: int, search: Search) -> tuple[dict[Term, Term], int]:
         """Read a mapping that was found: what each variable of the source stands for, and what it covers."""
         names, others = (self.patterns[view].variables for view in (source, target))
-        images = room.images[: len(names)].tolist()
+        images = search.images[: len(names)].tolist()
         mask = 0
-        for image in room.tried[: self._atoms.starts[source + 1] - self._atoms.starts[source]].tolist():
+        for image in search.tried[: self._atoms.starts[source + 1] - self._atoms.starts[source]].tolist():
             bit = int(self._atoms.bits[image - 1])
             mask |= 1 << bit if bit >= 0 else 0
         return {

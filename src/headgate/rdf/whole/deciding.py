@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.contents.documents import BaseMatcher
+from headgate.contents.documents import DecidingMatcher
 from headgate.rdf.index.columns import verified_of
 from headgate.rdf.language.model import DECIDES, EVERY
 from headgate.rdf.whole.evaluator import EVALUATOR, above, seen
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
-    from headgate.rdf.index.arrays import Encoded
-    from headgate.rdf.index.matching import Matcher, Prepared
+    from headgate.rdf.index.matching import Matcher
     from headgate.rdf.language.model import Graph
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
 
@@ -36,11 +35,6 @@ class Members(NamedTuple):
     asks: TextPool
 
     @property
-    def plain(self) -> bool:
-        """Tell whether every filter is one pattern, which decides."""
-        return len(self.roles) == len(self.start) - 1 and not self.roles.any()
-
-    @property
     def unindexed(self) -> int:
         """Count the filters that the evaluator is asked of every event."""
         return int((self.roles == EVERY).sum())
@@ -51,83 +45,28 @@ class Members(NamedTuple):
         return self.asks.size
 
 
-class DecidingMatcher(BaseMatcher):
+class Decider(DecidingMatcher):
     """Asks patterns, then the evaluator."""
 
     def __init__(self, matcher: Matcher, members: Members, taxonomy: Taxonomy) -> None:
-        self.inner = matcher
+        super().__init__(matcher, members.start, members.roles == DECIDES)
         self._members = members
         self._taxonomy = taxonomy
-        self._plain = members.plain
-
-    @property
-    def finds_words(self) -> bool:
-        """Tell whether the words of events are looked up."""
-        return self.inner.finds_words
-
-    def encode(self, graph: Graph) -> Encoded | Prepared:
-        """Encode a graph."""
-        return self.inner.encode(graph)
 
     @cached_property
-    def _owner(self) -> NDArray[np.int32]:
-        start = self._members.start
-        return np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
-
-    @cached_property
-    def _asked(self) -> NDArray[np.int64]:
-        """Return the place of a filter's question."""
+    def _question(self) -> NDArray[np.int64]:
+        """Return the number of each filter's question."""
         return np.cumsum(verified_of(self._members.start, self._members.roles)) - 1
 
-    def match_encoded(
-        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str]
-    ) -> NDArray[np.int32]:
-        """List the filters that hold for a graph that is encoded, rising."""
-        if self._plain:
-            return self.inner.match_encoded(graph, event, left_out)
-        early: dict[int, str] = {}
-        members = self.inner.match_encoded(graph, event, early)
-        sure, asked = self._decided(members)
-        left_out |= {int(self._owner[member]): why for member, why in early.items()}
-        if len(asked):
-            answers = ask(self._members.asks.pick(self._asked[asked]), graph, self._taxonomy)
-            holds = np.array([each is True for each in answers], np.bool_)
-            left_out.update(
-                (number, each)
-                for number, each in zip(asked.tolist(), answers, strict=True)
-                if isinstance(each, str)
-            )
-            sure = np.union1d(sure, asked[holds])
-        for number in sure.tolist() if left_out else ():
-            # One of its patterns was too much, and another decided.
-            left_out.pop(number, None)
-        return sure.astype(np.int32)
+    def _ask(self, graph: Graph, numbers: NDArray[np.int32], left_out: dict[int, str]) -> NDArray[np.int32]:
+        answers = ask(self._members.asks.pick(self._question[numbers]), graph, self._taxonomy)
+        rows = zip(numbers.tolist(), answers, strict=True)
+        left_out |= {number: each for number, each in rows if isinstance(each, str)}
+        return numbers[[each is True for each in answers]]
 
-    def _decided(self, members: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """List the filters that hold by members that do, and those that the evaluator is asked of."""
-        decided = self._members.roles[members] == DECIDES
-        sure = np.unique(self._owner[members[decided]])
-        if decided.all():
-            return sure, sure[:0]
-        return sure, np.setdiff1d(self._owner[members[~decided]], sure)
-
-    def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
-        """Match a graph once more, and add for each filter whether it is joined, and the steps of that."""
-        if self._plain:
-            self.inner.costs(graph, candidates, work)
-            return
-        count = len(self._owner)
-        some, steps = np.zeros(count, np.int64), np.zeros(count)
-        self.inner.costs(graph, some, steps)
-        np.add.at(work, self._owner, steps)
-        met = np.zeros(len(candidates), np.bool_)
-        met[self._owner[some > 0]] = True
-        candidates += met
-        work[self.asked(graph)] += ASKING
-
-    def asked(self, graph: Graph) -> NDArray[np.int32]:
-        """List the filters that the evaluator is asked of a graph, rising."""
-        return self._decided(self.inner.match(graph))[1]
+    def _asking(self, graph: Graph, numbers: NDArray[np.int32]) -> float:
+        del graph, numbers
+        return ASKING
 
 
 ASKING = 3_000

@@ -33,6 +33,7 @@ from headgate.core.values import (
     JOINED,
     MAX_DEPTH,
     PRESENT,
+    CheckedObjects,
     Kind,
     check,
     fold,
@@ -53,7 +54,6 @@ from headgate.records.computed import (
     value_of,
 )
 from headgate.records.events.encode import LineCodes
-from headgate.records.events.unnamed import Checked, CheckedObjects
 from headgate.records.index.arrays import Events
 from headgate.records.index.grams import GRAMS, LineWords, event_grams
 
@@ -190,6 +190,19 @@ class Attribute:
         return entry
 
 
+class Checked(dict[Any, "tuple[Any, int | tuple[int, ...]]"]):
+    """The values of an attribute that no filter names: they go nowhere, and are checked all the same."""
+
+    def __init__(self, nowhere: int) -> None:
+        super().__init__(dict.fromkeys((None, True, False), (nowhere, 0)))
+        self._found = (nowhere, 0)
+
+    def __missing__(self, value: Any) -> tuple[Any, int | tuple[int, ...]]:
+        if type(value) is not str or not value.isascii():
+            check(value, ())
+        return self._found
+
+
 class Level:
     """The attributes at one level of objects, by their names as they are spelled.
 
@@ -285,7 +298,7 @@ class Beside:
             self.texts.pop()
 
 
-class Room:
+class RowScratch:
     """Where one event at a time is encoded: `codes` are those of `events`, to be written by Python."""
 
     def __init__(self, events: Events) -> None:
@@ -450,17 +463,17 @@ class RowEncoder:
         rows = rows.reshape(len(events), self._lines)
         return self.with_codes(rows) if batch.plain else self._packed(batch, rows)
 
-    def room(self) -> Room:
-        """Make room for one event at a time; each thread needs its own."""
-        return Room(self._one._replace(codes=np.zeros((1, self._lines), np.int32)))
+    def scratch(self) -> RowScratch:
+        """Make scratch space for one event at a time; each thread needs its own."""
+        return RowScratch(self._one._replace(codes=np.zeros((1, self._lines), np.int32)))
 
-    def encode_one(self, event: Event, room: Room) -> Events:
-        """Encode one event; in `room` if it has nothing but codes, which lasts until that is used again."""
+    def encode_one(self, event: Event, scratch: RowScratch) -> Events:
+        """Encode one event; in `scratch` if it has nothing but codes, until that is used again."""
         batch = Beside()
-        room.codes[:] = array("i", self._row(event, 0, batch))
+        scratch.codes[:] = array("i", self._row(event, 0, batch))
         if not batch.plain:
-            return self._packed(batch, room.events.codes)
-        return room.events
+            return self._packed(batch, scratch.events.codes)
+        return scratch.events
 
     def _row(self, event: Event, e: int, batch: Beside) -> Sequence[int]:
         """Return the codes of an event; the rest goes to the batch."""

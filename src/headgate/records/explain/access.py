@@ -20,7 +20,7 @@ from headgate.contents.protocol import EVERY_EVENT, Access, Costs
 from headgate.records.computed import is_computed, shown
 from headgate.records.events.encode import encode
 from headgate.records.explain.explain import leaves, written
-from headgate.records.index.access import ATOM_BITS, ATOM_MASK, BY_GRAM, PAIR
+from headgate.records.index.access import ATOM_BITS, ATOM_MASK, BY_BUCKETS, BY_CODES, BY_GRAM, PAIR
 from headgate.records.index.build import by_events, by_filters, choose
 from headgate.records.index.clusters import lines_of_atoms
 from headgate.records.index.grams import GRAMS
@@ -144,7 +144,7 @@ def _way(programs: Programs, choices: Choices, term: int) -> str:
         return "letters"
     if programs.leaf_kind[choices.parts.part_leaf[part]] == ANY:
         return "element"
-    return "range" if mode else "value"
+    return "range" if mode == BY_BUCKETS else "value"
 
 
 def _words(programs: Programs, choices: Choices, term: int) -> Iterator[str]:
@@ -160,16 +160,16 @@ def _checked(programs: Programs, choices: Choices, term: int) -> Iterator[str]:
     for part in choices.terms.part[
         choices.terms.term_start[term] : choices.terms.term_start[term + 1]
     ].tolist():
-        if modes.get(part) != 0:
+        if modes.get(part) != BY_CODES:
             yield _word(programs, int(choices.parts.part_leaf[part]))
 
 
-def _word(programs: Programs, leaf: int, mode: int = 0) -> str:
+def _word(programs: Programs, leaf: int, mode: int = BY_CODES) -> str:
     path, kind = programs.attributes[programs.leaf_attribute[leaf]], int(programs.leaf_kind[leaf])
     if mode == BY_GRAM:
         return word_of(path, GLOB)
     name = word_of(path, kind)
-    return range_of(name) if mode and kind == VALUE else name
+    return range_of(name) if mode == BY_BUCKETS and kind == VALUE else name
 
 
 def range_of(name: str) -> str:

@@ -32,6 +32,7 @@ from headgate.records.index.arrays import (
     ANY_OPS,
     FLAGS,
     HEAD_WORDS,
+    LENGTH,
     LINE_MASK,
     LINE_SHIFT,
     OP_MASK,
@@ -112,7 +113,7 @@ def count_failures(
         if removed[number] or limit == 0:
             continue
         pc = entry + HEAD_WORDS
-        end = pc + int(stream[entry + 1])
+        end = pc + int(stream[entry + LENGTH])
         failed = 0
         if stream[entry] & TREE:
             failed = tree_failures(index, events, several, pc, end, reach)

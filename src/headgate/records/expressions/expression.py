@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.casts import DAY
 from headgate.core.values import PRESENT, flatten
 from headgate.records.computed import value_of
+from headgate.records.expressions import types
 from headgate.records.expressions.arrays import MAX_STEPS
-from headgate.records.expressions.binding import FIRST_SLOT, Binder
-from headgate.records.expressions.bound import fail, take_trouble
-from headgate.records.expressions.casting import incoming, outgoing
-from headgate.records.expressions.model import Call, names
+from headgate.records.expressions.bound import Bound, constant, fail, null, take_trouble
+from headgate.records.expressions.casting import cast, incoming, outgoing
+from headgate.records.expressions.functions import FUNCTIONS, OPERATORS
+from headgate.records.expressions.model import Call, Cast, Lambda, Name, Value, Variable, names
 from headgate.records.expressions.parse import check_size, parse_node
 from headgate.records.expressions.printing import print_node, print_operand
 from headgate.records.expressions.types import BOOL, DOUBLE, LONG, STRING, VOID, type_of
+from headgate.records.language.model import Literal, LiteralType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +32,91 @@ if TYPE_CHECKING:
 MAX_FORMS = 256
 """Combinations of types for which an expression is kept ready."""
 _SIMPLE: dict[type, Type] = {type(None): VOID, bool: BOOL, int: LONG, float: DOUBLE, str: STRING}
+_FIRST_SLOT = 1
+"""Where the values of attributes begin in a row; before them stands how many steps are left."""
+
+
+class _Binder:
+    """Binds one tree; `size` is how long rows must be, `refused` what Spark refuses in it."""
+
+    def __init__(self, given: Mapping[Path, Type], order: tuple[Path, ...]) -> None:
+        self._given = given
+        self._slot = {path: _FIRST_SLOT + place for place, path in enumerate(order)}
+        self._variables: dict[str, tuple[int, Type]] = {}
+        self.size = _FIRST_SLOT + len(order)
+        self.refused = ""
+
+    def bind(self, node: Node) -> Bound:
+        """Bind a node; what Spark refuses for its types is NULL."""
+        bound: Bound | None
+        match node:
+            case Value(literal, wide):
+                bound = _literal(literal)
+                return bound._replace(type=types.LONG) if wide else bound
+            case Name(path):
+                return self._read(self._slot[path], self._given[path])
+            case Variable(name):
+                return self._read(*self._variables[name])
+            case Cast(child, to):
+                bound = cast(self.bind(child), to)
+            case Lambda(variable, body):
+                return Bound(types.VOID, null, body=lambda kind: self._function(variable, body, kind))
+            case Call(name, arguments):
+                wanted = OPERATORS.get(name) or FUNCTIONS[name]
+                bound = wanted.bind([self.bind(each) for each in arguments])
+        return self._refuse(node) if bound is None else bound
+
+    def _refuse(self, node: Node) -> Bound:
+        name = node.name if isinstance(node, Call) else "cast"
+        reason = f"{name} does not take these types"
+        self.refused = self.refused or reason
+
+        def run(_row: list[Any]) -> None:
+            fail(reason)
+
+        return Bound(types.VOID, run)
+
+    @staticmethod
+    def _read(slot: int, kind: Type) -> Bound:
+        return Bound(kind, lambda row: row[slot])
+
+    def _function(self, variable: str, body: Node, kind: Type) -> tuple[int, Bound] | None:
+        slot, outer = self.size, self._variables.get(variable)
+        self.size += 1
+        self._variables[variable] = slot, kind
+        bound = self.bind(body)
+        if outer is None:
+            del self._variables[variable]
+        else:
+            self._variables[variable] = outer
+        return slot, bound
+
+
+def _literal(literal: Literal) -> Bound:
+    value = literal.value
+    match literal.type:
+        case LiteralType.NULL:
+            return Bound(types.VOID, null, None)
+        case LiteralType.INT:
+            assert isinstance(value, int)
+            return constant(types.INT if -(2**31) <= value < 2**31 else types.LONG, value)
+        case LiteralType.DECIMAL:
+            assert isinstance(value, Decimal)
+            kind = types.digits(value)
+            assert kind is not None
+            return constant(kind, value)
+        case LiteralType.DATE:
+            assert isinstance(value, int)
+            return constant(types.DATE, value // DAY)
+    return constant(_TYPES[literal.type], value)
+
+
+_TYPES = {
+    LiteralType.BOOL: types.BOOL,
+    LiteralType.DOUBLE: types.DOUBLE,
+    LiteralType.STRING: types.STRING,
+    LiteralType.TIMESTAMP: types.TIMESTAMP,
+}
 
 
 class Form:
@@ -35,7 +124,7 @@ class Form:
 
     def __init__(self, node: Node, paths: tuple[Path, ...], kinds: tuple[Type | None, ...]) -> None:
         given = {path: VOID if kind is None else kind for path, kind in zip(paths, kinds, strict=True)}
-        binder = Binder(given, paths)
+        binder = _Binder(given, paths)
         bound = binder.bind(node)
         self.type = bound.type
         self.refused = binder.refused
@@ -51,7 +140,7 @@ class Form:
         ways = [incoming(kind) for kind in kinds]
         unknown = [place for place, kind in enumerate(known) if kind is None]
         out = outgoing(self.type)
-        more = [None] * (size - FIRST_SLOT - len(kinds))
+        more = [None] * (size - _FIRST_SLOT - len(kinds))
         plain = not any(ways) and not unknown
 
         def computed(values: Sequence[Any]) -> Any:
@@ -60,7 +149,7 @@ class Form:
             else:
                 row = [MAX_STEPS, *map(_entered, values, ways), *more]
                 for place in unknown:
-                    row[FIRST_SLOT + place] = None
+                    row[_FIRST_SLOT + place] = None
             try:
                 value = run(row)
                 return value if out is None or value is None else out(value)

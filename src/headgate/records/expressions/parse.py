@@ -248,6 +248,9 @@ class Parser(Operands):
             self.refuse(
                 f"{first.upper()} takes patterns in parentheses: write {key.upper()} ANY ('x%', 'y%')", at
             )
+        if first in _QUANTIFIERS and self.keys[at + 1] == "(":
+            name, sign = key.upper(), "AND" if first == "all" else "OR"
+            self.refuse(f"{name} takes one pattern: write a {name} 'x' {sign} a {name} 'y'", at)
         if is_word(first) and self.keys[at + 1] == "%":
             self.refuse(
                 "'%' is not part of the filter language: a pattern stands in quotes, as in LIKE 'a%'", at + 1

@@ -38,8 +38,12 @@ ATOM_BITS = 31
 ATOM_MASK = (1 << ATOM_BITS) - 1
 PAIR = np.int64(1) << (2 * ATOM_BITS)
 """The key of a posting is an atom, or PAIR and two of them."""
-BY_GRAM = 2
-"""Said instead of `by buckets` of a pattern that is found under a gram."""
+PART, WAY, OTHER, OTHER_WAY = range(4)
+"""What is chosen of a term: a part and by what it leads there; of a pair, another part, too."""
+BY_CODES, BY_BUCKETS, BY_GRAM = range(3)
+"""By the codes themselves, by the buckets that they lie in, or by three letters of a pattern."""
+NO_PART = -2
+MOST_OPTIONS = 256
 
 
 class Atoms(NamedTuple):
@@ -182,51 +186,49 @@ def choose_access(
     told: NDArray[np.bool_],
     chosen: NDArray[np.int32],
 ) -> None:
-    """Choose for each term: chosen[t] = (part, by buckets, part, by buckets), part -2 for none.
+    """Choose for each term: chosen[t] = (PART, WAY, OTHER, OTHER_WAY).
 
     told[l] says that unkeyed terms are told of line l by its buckets.
     """
-    most = 2 * 128
     none = np.empty(0, np.int64)
-    option_part = np.empty(most, np.int32)
-    option_buckets = np.empty(most, np.int32)
-    option_size = np.empty(most, np.int64)
-    option_weight = np.empty(most, np.float64)
+    option_part = np.empty(MOST_OPTIONS, np.int32)
+    option_way = np.empty(MOST_OPTIONS, np.int32)
+    option_size = np.empty(MOST_OPTIONS, np.int64)
+    option_weight = np.empty(MOST_OPTIONS, np.float64)
     for t in range(len(term_start) - 1):
         options = 0
         for i in range(term_start[t], term_start[t + 1]):
             p = term_part[i]
             line = parts.part_line[p]
-            if gram_atom[p] >= 0 and options < most - 3:
-                option_part[options], option_buckets[options] = p, BY_GRAM
+            if gram_atom[p] >= 0 and options < MOST_OPTIONS - 3:
+                option_part[options], option_way[options] = p, BY_GRAM
                 option_size[options], option_weight[options] = 1, atoms.weight[gram_atom[p]]
                 options += 1
-            if line < 0 or parts.part_kind[p] >= ALL or options >= most - 3:
+            if line < 0 or parts.part_kind[p] >= ALL or options >= MOST_OPTIONS - 3:
                 continue
             if sizes[p] <= MOST_POINTS:
-                option_part[options], option_buckets[options] = p, 0
+                option_part[options], option_way[options] = p, BY_CODES
                 option_size[options], option_weight[options] = sizes[p], weights[p]
                 options += 1
             if 2 * sizes[p] > MOST_POINTS and atoms.level_base[line] >= 0:
                 size, weight = cover(atoms, parts, p, True, none)
                 if size <= MOST_POINTS:
-                    option_part[options], option_buckets[options] = p, 1
+                    option_part[options], option_way[options] = p, BY_BUCKETS
                     option_size[options], option_weight[options] = size, weight
                     options += 1
         own = term_part[term_start[t] : term_start[t + 1]]
         best = unkeyed_cost(atoms, parts, weights, sizes, own, told)
-        chosen[t, 0] = -2
-        chosen[t, 2] = -2
+        chosen[t, PART] = chosen[t, OTHER] = NO_PART
         for i in range(options):
             cost = option_weight[i] + 0.5 * posting * option_size[i]
             if cost < best:
                 best = cost
-                chosen[t, 0], chosen[t, 1], chosen[t, 2] = option_part[i], option_buckets[i], -2
+                chosen[t, PART], chosen[t, WAY], chosen[t, OTHER] = option_part[i], option_way[i], NO_PART
         for i in range(options):
-            if option_buckets[i] == BY_GRAM or atoms.line_multi[parts.part_line[option_part[i]]]:
+            if option_way[i] == BY_GRAM or atoms.line_multi[parts.part_line[option_part[i]]]:
                 continue
             for j in range(i):
-                if option_buckets[j] == BY_GRAM or atoms.line_multi[parts.part_line[option_part[j]]]:
+                if option_way[j] == BY_GRAM or atoms.line_multi[parts.part_line[option_part[j]]]:
                     continue
                 if parts.part_line[option_part[i]] == parts.part_line[option_part[j]]:
                     continue
@@ -234,8 +236,8 @@ def choose_access(
                 cost = option_weight[i] * option_weight[j] + posting * size
                 if cost < best and size <= MOST_POSTINGS:
                     best = cost
-                    chosen[t, 0], chosen[t, 1] = option_part[i], option_buckets[i]
-                    chosen[t, 2], chosen[t, 3] = option_part[j], option_buckets[j]
+                    chosen[t, PART], chosen[t, WAY] = option_part[i], option_way[i]
+                    chosen[t, OTHER], chosen[t, OTHER_WAY] = option_part[j], option_way[j]
 
 
 @kernel
@@ -253,16 +255,16 @@ def list_postings(
     n = 0
     fill = len(key) > 0
     for t in range(len(chosen)):
-        p = chosen[t, 0]
+        p = chosen[t, PART]
         if p < 0:
             continue
-        if chosen[t, 1] == BY_GRAM:
+        if chosen[t, WAY] == BY_GRAM:
             if fill:
                 key[n], of[n] = gram_atom[p], t
             n += 1
             continue
-        first = cover(atoms, parts, p, chosen[t, 1] > 0, ours)[0]
-        q = chosen[t, 2]
+        first = cover(atoms, parts, p, chosen[t, WAY] == BY_BUCKETS, ours)[0]
+        q = chosen[t, OTHER]
         if q < 0:
             if fill:
                 for i in range(first):
@@ -270,7 +272,7 @@ def list_postings(
                     of[n + i] = t
             n += first
             continue
-        second = cover(atoms, parts, q, chosen[t, 3] > 0, theirs)[0]
+        second = cover(atoms, parts, q, chosen[t, OTHER_WAY] == BY_BUCKETS, theirs)[0]
         if fill:
             at = n
             for i in range(first):

@@ -178,17 +178,17 @@ class RecordArrays(NamedTuple):
     ) -> int:
         before = -1
         while at < end:
-            head, second = int(self.stream[at]), int(self.stream[at + 1])
+            head = int(self.stream[at])
             assert not ordered or head >> FLAGS >= before
             before = head >> FLAGS
             if head & REFERENCE:
-                references.append((second, head >> FLAGS))
+                references.append((int(self.stream[at + WHERE]), head >> FLAGS))
                 assert 0 <= self.stream[at + PROBE_LINE] < max(1, len(self.level_base))
                 at += REFERENCE_WORDS
             else:
                 full[at] = head >> FLAGS
-                self._check_checks(at + HEAD_WORDS, at + HEAD_WORDS + second, tree=bool(head & TREE))
-                at += HEAD_WORDS + second
+                begin, at = at + HEAD_WORDS, at + HEAD_WORDS + int(self.stream[at + LENGTH])
+                self._check_checks(begin, at, tree=bool(head & TREE))
         assert at == end
         return at
 

@@ -21,7 +21,7 @@ from headgate.records.computed import is_computed
 from headgate.records.events.columns import BatchColumns
 from headgate.records.events.encode import encode
 from headgate.records.index import access, clusters
-from headgate.records.index.access import Atoms, number_atoms
+from headgate.records.index.access import BY_CODES, NO_PART, OTHER, PART, WAY, Atoms, number_atoms
 from headgate.records.index.arrays import BUCKETS, DUPLICATE, HEAD_WORDS, IDLE, BuiltIndex, RecordArrays
 from headgate.records.index.checking import check_words, name_left_out
 from headgate.records.index.clusters import Entities
@@ -98,7 +98,6 @@ DENSE = 32
 """A spoiler that rules out more than one in 32 unkeyed entries is stored as bits."""
 FEWEST = 64
 """Unkeyed entries that look at a line whose buckets have rows of bits, at least."""
-_UNKEYED = -2
 INLINE = 6
 """Words of the checks of a term that stand in a cluster, at most; longer ones are referred to.
 
@@ -154,13 +153,13 @@ def _gains(
     reached = []
     for each in (chosen, others):
         share = np.ones(len(each))
-        for column in (0, 2):
+        for column in (PART, OTHER):
             own = each[:, column]
             share *= np.where(own >= 0, weights[np.maximum(own, 0)], 1.0) if len(weights) else 1.0
         reached.append(share)
     gains = np.zeros(lines)
     spared = np.maximum(reached[1] - reached[0], 0.0)
-    for column in (0, 2):
+    for column in (PART, OTHER):
         own = chosen[:, column]
         line = parts.part_line[np.maximum(own, 0)] if len(parts.part_line) else own
         led = (own >= 0) & (line >= 0)
@@ -201,7 +200,7 @@ def choose(programs: Programs, weigh: Weigh | None = None, *, posting: float = a
         chosen = choose_some(terms.term_start, terms.part)
         while True:
             # Those that rely on buckets of lines that too few others look at are chosen for again.
-            unkeyed = np.flatnonzero(chosen[:, 0] == _UNKEYED)
+            unkeyed = np.flatnonzero(chosen[:, PART] == NO_PART)
             each, part = _parts_of(terms, unkeyed)
             still = _told(own, parts, opened, part, len(unkeyed))
             each, line = each[opened[part]], parts.part_line[part[opened[part]]]
@@ -257,14 +256,14 @@ def _post_trees(
     keys: list[Ints] = []
     owners: list[NDArray[np.int32]] = []
     tokens: list[NDArray[np.int32]] = []
-    room = np.zeros(MOST_ATOMS + 1, np.int64)
+    out = np.zeros(MOST_ATOMS + 1, np.int64)
     first = len(terms.term_filter)
     for number, f in enumerate(terms.trees.tolist()):
         own = programs.tokens[programs.token_start[f] : programs.token_start[f + 1]]
         tokens.append(own)
-        count = cover_tree(atoms, parts, gram_atom, own, room)
+        count = cover_tree(atoms, parts, gram_atom, own, out)
         if count > 0:
-            atoms_of_tree = np.unique(room[:count])
+            atoms_of_tree = np.unique(out[:count])
             keys.append(atoms_of_tree)
             owners.append(np.full(len(atoms_of_tree), first + number, np.int32))
     return (
@@ -287,14 +286,14 @@ def _entities(programs: Programs, choices: Choices, written: Parts, part_words: 
     count = len(terms.term_filter)
     each = np.repeat(np.arange(count), np.diff(terms.term_start))
     # Rare parts first; those that led here hold already, and come last.
-    led = (terms.part == chosen[each, 0]) | (terms.part == chosen[each, 2])
+    led = (terms.part == chosen[each, PART]) | (terms.part == chosen[each, OTHER])
     cost = weights[terms.part] + 2.0 * led + 0.5 * (parts.part_kind[terms.part] != VALUE)
     order = np.lexsort((cost, each))
     # By the codes of one part, and not by buckets or a pair.
-    alone = (chosen[:, 0] >= 0) & (chosen[:, 1] == 0) & (chosen[:, 2] < 0)
+    alone = (chosen[:, PART] >= 0) & (chosen[:, WAY] == BY_CODES) & (chosen[:, OTHER] < 0)
     multi = np.zeros(len(owners), bool)
     multi[:count] = (
-        (chosen[:, 0] >= 0) & (parts.part_kind[np.maximum(chosen[:, 0], 0)] != VALUE)
+        (chosen[:, PART] >= 0) & (parts.part_kind[np.maximum(chosen[:, PART], 0)] != VALUE)
         if len(parts.part_leaf)
         else False
     )
@@ -307,7 +306,7 @@ def _entities(programs: Programs, choices: Choices, written: Parts, part_words: 
         flags=flags,
         start=terms.term_start,
         parts=terms.part[order],
-        led=(alone[each] & (terms.part == chosen[each, 0]))[order].astype(np.uint8),
+        led=(alone[each] & (terms.part == chosen[each, PART]))[order].astype(np.uint8),
         token_start=starts(np.array([len(own) for own in tokens], np.int64)),
         tokens=tree_tokens,
         token_words=token_words(written, part_words, tree_tokens),

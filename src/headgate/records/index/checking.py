@@ -31,6 +31,7 @@ from headgate.records.index.arrays import (
     TREE,
     TRUE_OP,
 )
+from headgate.records.language.patterns import ANY_CHARACTER, ANY_TEXT
 from headgate.records.programs.programs import GLOB, VALUE
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def write_check(parts: Parts, p: int, out: NDArray[np.int32]) -> int:
 def match_glob(
     data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16], first: int, last: int
 ) -> bool:
-    """Match a text against a pattern: -1 is any text, -2 any character, other tokens a byte.
+    """Match a text against a pattern: other tokens than ANY_TEXT and ANY_CHARACTER are a byte each.
 
     Greedy with one way back, to the last `%`; a way back starts at the first byte of a character.
     """
@@ -171,12 +172,12 @@ def match_glob(
     p, end = first, last
     star, again = -1, t
     while t < stop:
-        if p < end and tokens[p] == -1:
+        if p < end and tokens[p] == ANY_TEXT:
             star, again = p, t
             p += 1
-        elif p < end and (tokens[p] == -2 or tokens[p] == np.int16(data[t])):
+        elif p < end and (tokens[p] == ANY_CHARACTER or tokens[p] == np.int16(data[t])):
             t += 1
-            if tokens[p] == -2:
+            if tokens[p] == ANY_CHARACTER:
                 while t < stop and (data[t] & 0xC0) == 0x80:
                     t += 1
             p += 1
@@ -187,7 +188,7 @@ def match_glob(
             t, p = again, star + 1
         else:
             return False
-    while p < end and tokens[p] == -1:
+    while p < end and tokens[p] == ANY_TEXT:
         p += 1
     return p == end
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.core.jit import kernel
-from headgate.records.index.access import ATOM_BITS, ATOM_MASK, PAIR
+from headgate.records.index.access import ATOM_BITS, ATOM_MASK, OTHER, PAIR, PART
 from headgate.records.index.arrays import (
     ANY_POINT,
     BUCKETS,
@@ -137,7 +137,7 @@ def choose_probes(
             own = parts.part_line[p]
             if own < 0 or atoms.line_multi[own] or parts.part_kind[p] != VALUE:
                 continue
-            if p == chosen[t, 0] or p == chosen[t, 2]:
+            if p == chosen[t, PART] or p == chosen[t, OTHER]:
                 continue
             base, level = atoms.line_base[own], atoms.level_base[own]
             share, bits = 0.0, np.int64(0)

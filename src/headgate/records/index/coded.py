@@ -42,7 +42,7 @@ class RecordCoder:
     """Finds the codes of events on the lines of clauses."""
 
     def __init__(self, built: BuiltIndex) -> None:
-        self._built = built
+        self.built = built
         self.lines = built.lines.size
 
     @classmethod
@@ -55,15 +55,15 @@ class RecordCoder:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return it as arrays, for a snapshot."""
         arrays: dict[str, NDArray[Any]] = {
-            _LINES + name: array for name, array in self._built.lines._asdict().items()
+            _LINES + name: array for name, array in self.built.lines._asdict().items()
         }
-        arrays[_OFFSETS], arrays[_TEXTS] = self._built.texts
-        arrays[_ATTRIBUTES] = np.frombuffer(msgspec.json.encode(self._built.attributes), np.uint8)
+        arrays[_OFFSETS], arrays[_TEXTS] = self.built.texts
+        arrays[_ATTRIBUTES] = np.frombuffer(msgspec.json.encode(self.built.attributes), np.uint8)
         return arrays
 
     @cached_property
     def _rows(self) -> RowEncoder:
-        return RowEncoder(self._built)
+        return RowEncoder(self.built)
 
     def codes(self, event: Event) -> Ints32:
         """Return the code of an event on each line."""
@@ -75,7 +75,7 @@ class RecordCoder:
         if not isinstance(events, pa.RecordBatch):
             return self._rows.encode(events).codes
         codes = [
-            encode(columns_of(slice_of(events, first, first + CHUNK)), self._built).codes
+            encode(columns_of(slice_of(events, first, first + CHUNK)), self.built).codes
             for first in range(0, len(events), CHUNK)
         ]
         return np.concatenate([np.zeros((0, self.lines), np.int32), *codes])
@@ -174,9 +174,9 @@ def _disjoint(intervals: _Intervals) -> _Intervals:
     clause, part, line, low, high = intervals
     other = np.ones(len(clause), np.bool_)
     other[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in (clause, part, line)])
-    # What goes before is below: each line of each part has room of its own.
-    room = np.cumsum(other) * (np.int64(high.max()) + 2)
-    reached = np.maximum.accumulate(high + room)
-    begins = np.append(True, (low + room)[1:] > reached[:-1] + 1) | other
+    # What goes before is below: each line of each part has codes of its own.
+    shift = np.cumsum(other) * (np.int64(high.max()) + 2)
+    reached = np.maximum.accumulate(high + shift)
+    begins = np.append(True, (low + shift)[1:] > reached[:-1] + 1) | other
     ends = np.append(begins[1:], True)
-    return intervals.take(begins)._replace(high=(reached - room)[ends].astype(np.int32))
+    return intervals.take(begins)._replace(high=(reached - shift)[ends].astype(np.int32))

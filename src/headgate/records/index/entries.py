@@ -75,8 +75,8 @@ class Checks(NamedTuple):
     high: NDArray[np.int32]
 
     @classmethod
-    def room(cls, entries: int, checks: int, ranges: int) -> Checks:
-        """Make room."""
+    def empty(cls, entries: int, checks: int, ranges: int) -> Checks:
+        """Make arrays to be written."""
         line, glob = np.full((2, checks), -1, np.int32)
         low, high = np.zeros((2, ranges), np.int32)
         return cls(
@@ -98,8 +98,8 @@ class Checks(NamedTuple):
 def read_checks(arrays: RecordArrays, entries: Ints) -> Checks:
     """Read the checks of entries: ranges of codes, also of those that name what they leave out."""
     sizes = np.zeros(2, np.int64)
-    _read_checks(arrays.stream, arrays.line_base, entries, Checks.room(len(entries), 0, 0), sizes)
-    checks = Checks.room(len(entries), *sizes.tolist())
+    _read_checks(arrays.stream, arrays.line_base, entries, Checks.empty(len(entries), 0, 0), sizes)
+    checks = Checks.empty(len(entries), *sizes.tolist())
     _read_checks(arrays.stream, arrays.line_base, entries, checks, sizes)
     return checks
 

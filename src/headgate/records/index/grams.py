@@ -106,8 +106,7 @@ def event_grams(
     code: NDArray[np.int32], texts: TextPool, known: NDArray[np.int32]
 ) -> tuple[Ints, NDArray[np.int32]]:
     """List the codes of the grams of each event's text (place code[e] of texts, -1 for none)."""
-    room = max(0, len(texts.data))
-    codes = np.zeros(room, np.int32)
+    codes = np.zeros(len(texts.data), np.int32)
     ends = np.zeros(texts.size + 1, np.int64)
     _find_grams(texts.offsets, texts.data, known, ends, codes)
     return by_event(code, ends, codes)

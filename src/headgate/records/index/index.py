@@ -10,7 +10,7 @@ import numpy as np
 from headgate.contents.live import LiveIndex
 from headgate.contents.portions import Portion
 from headgate.contents.protocol import PAIRS, CheckCosts, slice_of
-from headgate.core.ids import Ids
+from headgate.core.ids import Ids, sorted_by_id
 from headgate.core.interning import TextPool
 from headgate.core.rooms import RECORDS
 from headgate.core.subscription import SQL
@@ -138,10 +138,7 @@ class RecordIndex(LiveIndex[State], RecordReader):
         from headgate.records.language.dialects import to_sql
         from headgate.records.programs.binding import compile_filters
 
-        given = list(subscriptions)
-        ids = Ids.of(subscription.id for subscription in given)
-        by_id = {each.id: each for each in given}
-        rows = [by_id[identity] for identity in ids.to_list()]
+        ids, rows = sorted_by_id(subscriptions)
         ordered, refused = tried(rows, lambda row: to_sql(row.filter, row.dialect, settings))
         compiled = compile_filters(ordered)
         if refused or compiled.refused:
@@ -300,21 +297,16 @@ class RecordIndex(LiveIndex[State], RecordReader):
             self.compact()
         return RecordFilterPlanes(self._state.base, first, size)
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
+    def _read(self, text: str, dialect: str) -> tuple[str, Program]:
         from headgate.records.language.dialects import to_sql
+        from headgate.records.programs.binding import compile_filter
 
-        text = to_sql(subscription.filter, subscription.dialect, self.settings)
-        self._add(subscription.id, text, self._compiled(text))
+        written = to_sql(text, dialect, self.settings)
+        return written, compile_filter(written)
 
     def settle(self) -> None:
         """Wait until what was subscribed lately is indexed, as far as it will be without a compaction."""
         self._state.tail.settle()
-
-    def _compiled(self, text: str) -> Program:
-        from headgate.records.programs.binding import compile_filter
-
-        return compile_filter(text)
 
     def _rebuilt(self, moment: Moment[State]) -> State:
         return compact(moment, self._weigh)

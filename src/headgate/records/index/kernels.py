@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import count as count_up
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 AHEAD = 8
 """Words of unkeyed entries between one whose checks are asked for and one that is checked."""
+PARTNER_BITS = 16
+"""Bits of the number of an atom among those of an event that have partners."""
 NO_ROOM, MORE_CLUSTERS = -1, -2
 """Why an event was not matched: `out` is too short, or the list of clusters is."""
 
@@ -183,11 +187,11 @@ def _find_pairs(
     all fingerprints first, then where the fitting ones point to, then whether they are the pair.
     """
     slots = len(slot_print)
-    room = len(clusters)
+    most = len(clusters)
     begin = count
     for i in range(partners):
         # Fitting atoms are listed from `rest` on, and one place more: those that do not fit are written too.
-        rest = room - i - 1
+        rest = most - i - 1
         if count + i > rest:
             return -1
         mask = masks[i]
@@ -208,7 +212,7 @@ def _find_pairs(
                 same = zero_bytes(prints ^ (fingerprint * EACH)) & (lowest(free) - np.uint64(1))
             if free and not same & (same - np.uint64(1)):
                 clusters[count, 0] = slot + (place_of(lowest(same)) >> 3)
-                clusters[count, 1] = (i << 16) | j
+                clusters[count, 1] = (i << PARTNER_BITS) | j
                 count += int(same != 0)
                 continue
             while slot_print[slot]:
@@ -216,7 +220,7 @@ def _find_pairs(
                     if count + last - c > rest:
                         return -1
                     clusters[count, 0] = slot
-                    clusters[count, 1] = (i << 16) | j
+                    clusters[count, 1] = (i << PARTNER_BITS) | j
                     count += 1
                 slot = np.int64(slot + 1 if slot + 1 < slots else 0)
     for c in range(begin, count):
@@ -226,7 +230,7 @@ def _find_pairs(
     kept = begin
     for c in range(begin, count):
         at = clusters[c, 0]
-        i, j = clusters[c, 1] >> 16, clusters[c, 1] & 0xFFFF
+        i, j = clusters[c, 1] >> PARTNER_BITS, clusters[c, 1] & ((1 << PARTNER_BITS) - 1)
         if stream[at] == min(atoms[i], atoms[j]) and stream[at + 1] == max(atoms[i], atoms[j]):
             clusters[kept, 0] = at + PAIR_WORDS
             clusters[kept, 1] = at + PAIR_WORDS + stream[at + PAIR_LENGTH]
@@ -385,11 +389,10 @@ def run_clusters(
                     late[kept] = stream[at + WHERE]
                     kept += 1
                     prefetch(stream, stream[at + WHERE])
-                at += REFERENCE_WORDS
             else:
                 late[kept] = at
                 kept += 1
-                at += HEAD_WORDS + stream[at + LENGTH]
+            at = behind_entry(stream, at)
         for i in range(kept):
             entry = late[i]
             head, pc = stream[entry], entry + HEAD_WORDS
@@ -527,6 +530,14 @@ def match_events(
     return end, False
 
 
+_PLACES = count_up()
+_INDEX: Any = RecordArrays._make(islice(_PLACES, len(RecordArrays._fields)))
+_EVENT: Any = Events._make(islice(_PLACES, len(Events._fields)))
+_DESK: Any = Desk._make(islice(_PLACES, len(Desk._fields)))
+_SEEN, _OUT, _REMOVED = islice(_PLACES, 3)
+"""Where the arrays stand in the tables that `MatcherScratch` lays out."""
+
+
 @kernel
 def match_one(tables: NDArray[np.int64], stamps: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
     """Match one event by each of some indexes, whose tables `MatcherScratch` lays out.
@@ -537,54 +548,54 @@ def match_one(tables: NDArray[np.int64], stamps: NDArray[np.int64], counts: NDAr
     for k in range(len(counts)):
         table = vector(tables, k, np.int64)
         index = RecordArrays(
-            line_base=vector(table, 0, np.int32),
-            line_multi=vector(table, 1, np.uint8),
-            level_base=vector(table, 2, np.int32),
-            quantile=vector(table, 3, np.uint8),
-            single_start=vector(table, 4, np.int32),
-            pair_mask=vector(table, 5, np.uint64),
-            slot_print=vector(table, 6, np.uint8),
-            slot_at=vector(table, 7, np.int32),
-            stream=vector(table, 8, np.int32),
-            marks=vector(table, 9, np.int64),
-            spoil_start=vector(table, 10, np.int32),
-            spoiled=vector(table, 11, np.int32),
-            spoil_row=vector(table, 12, np.int32),
-            spoil_bits=matrix(table, 13, np.uint64),
-            unkeyed_at=vector(table, 14, np.int32),
-            unkeyed_words=vector(table, 15, np.int32),
-            unkeyed_head=vector(table, 16, np.int32),
-            unkeyed_open=vector(table, 17, np.uint64),
-            bucket_row=vector(table, 18, np.int32),
-            bucket_out=matrix(table, 19, np.uint64),
-            bucket_open=matrix(table, 20, np.uint64),
-            glob_start=vector(table, 21, np.int64),
-            glob_tokens=vector(table, 22, np.int16),
-            glob_side=vector(table, 23, np.int32),
-            glob_attribute=vector(table, 24, np.int32),
+            line_base=vector(table, _INDEX.line_base, np.int32),
+            line_multi=vector(table, _INDEX.line_multi, np.uint8),
+            level_base=vector(table, _INDEX.level_base, np.int32),
+            quantile=vector(table, _INDEX.quantile, np.uint8),
+            single_start=vector(table, _INDEX.single_start, np.int32),
+            pair_mask=vector(table, _INDEX.pair_mask, np.uint64),
+            slot_print=vector(table, _INDEX.slot_print, np.uint8),
+            slot_at=vector(table, _INDEX.slot_at, np.int32),
+            stream=vector(table, _INDEX.stream, np.int32),
+            marks=vector(table, _INDEX.marks, np.int64),
+            spoil_start=vector(table, _INDEX.spoil_start, np.int32),
+            spoiled=vector(table, _INDEX.spoiled, np.int32),
+            spoil_row=vector(table, _INDEX.spoil_row, np.int32),
+            spoil_bits=matrix(table, _INDEX.spoil_bits, np.uint64),
+            unkeyed_at=vector(table, _INDEX.unkeyed_at, np.int32),
+            unkeyed_words=vector(table, _INDEX.unkeyed_words, np.int32),
+            unkeyed_head=vector(table, _INDEX.unkeyed_head, np.int32),
+            unkeyed_open=vector(table, _INDEX.unkeyed_open, np.uint64),
+            bucket_row=vector(table, _INDEX.bucket_row, np.int32),
+            bucket_out=matrix(table, _INDEX.bucket_out, np.uint64),
+            bucket_open=matrix(table, _INDEX.bucket_open, np.uint64),
+            glob_start=vector(table, _INDEX.glob_start, np.int64),
+            glob_tokens=vector(table, _INDEX.glob_tokens, np.int16),
+            glob_side=vector(table, _INDEX.glob_side, np.int32),
+            glob_attribute=vector(table, _INDEX.glob_attribute, np.int32),
         )
         events = Events(
-            codes=matrix(table, 25, np.int32),
-            multi_start=matrix(table, 26, np.int64),
-            multi_codes=vector(table, 27, np.int32),
-            text_of=matrix(table, 28, np.int32),
-            text_offsets=vector(table, 29, np.int64),
-            text_data=vector(table, 30, np.uint8),
+            codes=matrix(table, _EVENT.codes, np.int32),
+            multi_start=matrix(table, _EVENT.multi_start, np.int64),
+            multi_codes=vector(table, _EVENT.multi_codes, np.int32),
+            text_of=matrix(table, _EVENT.text_of, np.int32),
+            text_offsets=vector(table, _EVENT.text_offsets, np.int64),
+            text_data=vector(table, _EVENT.text_data, np.uint8),
         )
         desk = Desk(
-            atoms=vector(table, 31, np.int32),
-            masks=vector(table, 32, np.uint64),
-            lines=vector(table, 33, np.uint8),
-            buckets=vector(table, 34, np.uint8),
-            clusters=matrix(table, 35, np.int32),
-            late=vector(table, 36, np.int32),
-            fail=vector(table, 37, np.uint64),
-            doubt=vector(table, 38, np.uint64),
-            bits=vector(table, 39, np.uint64),
-            words=vector(table, 40, np.uint64),
+            atoms=vector(table, _DESK.atoms, np.int32),
+            masks=vector(table, _DESK.masks, np.uint64),
+            lines=vector(table, _DESK.lines, np.uint8),
+            buckets=vector(table, _DESK.buckets, np.uint8),
+            clusters=matrix(table, _DESK.clusters, np.int32),
+            late=vector(table, _DESK.late, np.int32),
+            fail=vector(table, _DESK.fail, np.uint64),
+            doubt=vector(table, _DESK.doubt, np.uint64),
+            bits=vector(table, _DESK.bits, np.uint64),
+            words=vector(table, _DESK.words, np.uint64),
         )
-        seen, out = vector(table, 41, np.int32), vector(table, 42, np.int32)
-        removed = vector(table, 43, np.uint8)
+        seen, out = vector(table, _SEEN, np.int32), vector(table, _OUT, np.int32)
+        removed = vector(table, _REMOVED, np.uint8)
         counts[k] = match_event(index, events, 0, desk, seen, stamps[k], removed, out, 0)
         if counts[k] < 0:
             return int(counts[k])

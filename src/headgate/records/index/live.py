@@ -211,21 +211,11 @@ class Cursor:
         if wanted > 0 and self._walked < len(self._removed):
             longest = min(LONGEST, max(4 * window, WINDOW), len(self._removed))
             out = np.empty(wanted + longest, np.int64)
+            bits = np.zeros((longest + 63) // 64, np.uint64)
+            walk = walking.Walk(self._clusters, self._fail, self._buckets, self._removed, bits)
+            begin = max(at_least, self._walked)
             count_ahead, self._unkeyed, self._walked = walking.next_matches(
-                self._arrays,
-                self._encoded,
-                0,
-                max(at_least, self._walked),
-                self._clusters,
-                len(self._clusters),
-                self._fail,
-                self._buckets,
-                self._unkeyed,
-                self._removed,
-                wanted,
-                window,
-                np.zeros((longest + 63) // 64, np.uint64),
-                out,
+                self._arrays, self._encoded, 0, begin, walk, self._unkeyed, wanted, window, out
             )
             known = np.concatenate([known, out[:count_ahead]])
         self._ahead = known[count:]

@@ -99,21 +99,21 @@ class JointEncoder(RowEncoder):
             for each, first, last in zip(self._own, self.starts, self.starts[1:], strict=False)
         ]
 
-    def rooms(self) -> JointRoom:
-        """Make room for one event at a time; each thread needs its own."""
+    def joint_scratch(self) -> JointScratch:
+        """Make scratch space for one event at a time; each thread needs its own."""
         codes = np.zeros((1, self.size), np.int32)
         own = [
             each.with_codes(codes[:, first:last])
             for each, first, last in zip(self._own, self.starts, self.starts[1:], strict=False)
         ]
-        return JointRoom(memoryview(codes.data).cast("B").cast("i"), own)
+        return JointScratch(memoryview(codes.data).cast("B").cast("i"), own)
 
-    def write_one(self, event: Event, room: JointRoom) -> None:
-        """Encode one event in a room."""
-        room.codes[:] = array("i", self._row(event, 0, self._nothing))
+    def write_one(self, event: Event, scratch: JointScratch) -> None:
+        """Encode one event."""
+        scratch.codes[:] = array("i", self._row(event, 0, self._nothing))
 
 
-class JointRoom(NamedTuple):
+class JointScratch(NamedTuple):
     """Where one event at a time is encoded: `codes` are those of all, `own` what each index sees of them."""
 
     codes: memoryview
@@ -178,8 +178,8 @@ class Matcher:
         while done < count and total < most:
             stamp = scratch.stamps(count - done) - done
             # One event by itself may have more.
-            room = scratch.out[: most - total] if total else scratch.out
-            end = count if total or len(room) <= most else done + 1
+            out = scratch.out[: most - total] if total else scratch.out
+            end = count if total or len(out) <= most else done + 1
             reached, more = kernels.match_events(
                 self.built.arrays,
                 events,
@@ -189,15 +189,15 @@ class Matcher:
                 scratch.seen,
                 stamp,
                 removed,
-                room,
+                out,
                 counts,
             )
             if reached > done:
-                parts.append(room[: counts[done:reached].sum()].copy())
+                parts.append(out[: counts[done:reached].sum()].copy())
                 total += len(parts[-1])
             # An event that does not fit is matched again, so there is to be room for many.
             tight = reached - done < min(FEW, end - done) and len(scratch.out) < MOST_ROOM
-            bounded, stuck, done = len(room) < len(scratch.out), reached == done, reached
+            bounded, stuck, done = len(out) < len(scratch.out), reached == done, reached
             if more:
                 scratch.add_clusters()
             elif bounded:
@@ -210,7 +210,7 @@ class Matcher:
     def match_one(self, event: Event, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Match one event given as Python values; returns the filters, rising."""
         scratch = self.scratch()
-        encoded = self.encoder.encode_one(event, scratch.room)
+        encoded = self.encoder.encode_one(event, scratch.row)
         if encoded is not scratch.shown:
             scratch.show(encoded)
         if removed is not scratch.removed:
@@ -224,7 +224,7 @@ class Matcher:
 
     def encode_one(self, event: Event) -> Events:
         """Encode one event given as Python values, for this thread and until it encodes another."""
-        return self.encoder.encode_one(event, self.scratch().room)
+        return self.encoder.encode_one(event, self.scratch().row)
 
     def scratch(self) -> MatcherScratch:
         """Return this thread's scratch space."""
@@ -252,9 +252,9 @@ class JointMatcher:
         """Match one event by each index; gives what each has found, until this thread asks again."""
         desk: JointDesk | None = getattr(self._local, "desk", None)
         if desk is None:
-            desk = JointDesk([each.scratch() for each in self.matchers], self._encoder.rooms())
+            desk = JointDesk([each.scratch() for each in self.matchers], self._encoder.joint_scratch())
             self._local.desk = desk
-        self._encoder.write_one(event, desk.room)
+        self._encoder.write_one(event, desk.joint)
         return desk.match(removed)
 
     def match_many(self, events: Sequence[Event], removed: Sequence[NDArray[np.uint8]]) -> list[Pairs]:
@@ -270,15 +270,15 @@ class JointMatcher:
 class JointDesk:
     """What one thread needs to match one event by several indexes with one call."""
 
-    def __init__(self, scratches: list[MatcherScratch], room: JointRoom) -> None:
-        self.room = room
+    def __init__(self, scratches: list[MatcherScratch], joint: JointScratch) -> None:
+        self.joint = joint
         self._scratches = scratches
         self._tables = [each.table for each in scratches]
         self._table = table_of(self._tables)
         self._stamps, self._counts = (np.zeros(len(scratches), np.int64) for _ in range(2))
 
     def match(self, removed: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.int32]]:
-        """Match the event of the room; `removed` are those of each index."""
+        """Match the event that was encoded; `removed` are those of each index."""
         while True:
             self._prepare(removed)
             if kernels.match_one(self._table, self._stamps, self._counts) >= 0:
@@ -291,8 +291,8 @@ class JointDesk:
     def _prepare(self, removed: Sequence[NDArray[np.uint8]]) -> None:
         """Write down all that has changed since: others ask each index by itself, and make room."""
         for k, scratch in enumerate(self._scratches):
-            if scratch.shown is not self.room.own[k]:
-                scratch.show(self.room.own[k])
+            if scratch.shown is not self.joint.own[k]:
+                scratch.show(self.joint.own[k])
             if scratch.removed is not removed[k]:
                 scratch.remove(removed[k])
             if scratch.table is not self._tables[k]:
@@ -321,9 +321,9 @@ class MatcherScratch:
         self.matches = -1.0
         self._stamp = 1
         self.desk = Desk.of(built.arrays, built.filters)
-        self.room = encoder.room()
-        self.shown = self.room.events
-        """The event that the table has; its codes are those of the room."""
+        self.row = encoder.scratch()
+        self.shown = self.row.events
+        """The event that the table has; its codes are those of `row`."""
         self.removed = np.zeros(0, np.uint8)
         self.stamp, self.count = np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._index = built.arrays

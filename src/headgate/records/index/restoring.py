@@ -173,7 +173,7 @@ class _Ranges(NamedTuple):
     high: Ints
 
     @classmethod
-    def room(cls, checks: int, ranges: int) -> _Ranges:
+    def empty(cls, checks: int, ranges: int) -> _Ranges:
         low, high = np.zeros((2, ranges), np.int64)
         on_null, facet = np.zeros(checks, np.uint8), np.zeros(ranges, np.uint8)
         return cls(np.zeros(checks, np.int64), on_null, facet, low, high)
@@ -186,7 +186,7 @@ def _ranges(built: BuiltIndex, checks: Checks) -> _Ranges:
     longest = int(np.diff(lines.cell_base).max(initial=1)) + 1
     given = (lines, column_start, built.arrays.line_base, _by_code(built), built.texts.size, longest)
     count = len(checks.line)
-    ranges = _Ranges.room(count, _write_ranges(*given, checks, checks.start, _Ranges.room(count, 0)))
+    ranges = _Ranges.empty(count, _write_ranges(*given, checks, checks.start, _Ranges.empty(count, 0)))
     _write_ranges(*given, checks, checks.start, ranges)
     return ranges
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 MOST_TERMS = 16
 MOST_PARTS = 96
 """A program with more terms, or more parts in all its terms, stays a tree."""
-_MANY = 1 << 40
+_BOUND = 1 << 20
+"""Where counting ends; bounded factors keep products within 64 bits."""
 _STACK = 512
 
 
@@ -84,15 +85,12 @@ def _count_terms(
             elif token == AND:
                 top -= 1
                 c1, c2 = counts[top - 1], counts[top]
-                lengths[top - 1] = min(lengths[top - 1] * c2 + lengths[top] * c1, _MANY)
-                counts[top - 1] = min(c1 * c2, _MANY)
-                # Bounded factors keep the products within 64 bits.
-                counts[top - 1] = min(counts[top - 1], 1 << 20)
-                lengths[top - 1] = min(lengths[top - 1], 1 << 20)
+                lengths[top - 1] = min(lengths[top - 1] * c2 + lengths[top] * c1, _BOUND)
+                counts[top - 1] = min(c1 * c2, _BOUND)
             elif token == OR:
                 top -= 1
-                counts[top - 1] = min(counts[top - 1] + counts[top], 1 << 20)
-                lengths[top - 1] = min(lengths[top - 1] + lengths[top], 1 << 20)
+                counts[top - 1] = min(counts[top - 1] + counts[top], _BOUND)
+                lengths[top - 1] = min(lengths[top - 1] + lengths[top], _BOUND)
             else:
                 counts[top] = 1 if token == TRUE else 0
                 lengths[top] = 0
@@ -168,6 +166,8 @@ def _list_terms(
 MOST_ATOMS = 1024
 """A tree that needs more atoms to cover it is looked at for every event."""
 _UNCOVERED = 1e9
+_MOST_CODES = 256
+"""A part that needs more atoms to cover it is not covered."""
 JUMPS = 2
 """Words behind each check of a tree."""
 
@@ -190,7 +190,7 @@ def _cover_leaf(
             if level and atoms.level_base[line] < 0:
                 continue
             some, cost = cover(atoms, parts, p, level > 0, none)
-            if some <= 256 and cost < best:
+            if some <= _MOST_CODES and cost < best:
                 best, size = cost, some
                 level_of[p - parts.part_start[leaf]] = level
         weight += best

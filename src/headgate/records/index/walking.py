@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,22 @@ STEADY = 16
 """Windows of equal length, before they grow."""
 
 
+class Walk(NamedTuple):
+    """What a walk over the filters that an event leads to goes through, and writes down.
+
+    clusters         of the event; those of which entries were passed begin behind these
+    fail, buckets    of the event: unkeyed entries that are ruled out, a bit each; its bucket on each line
+    removed          filters that are passed over
+    bits             of the filters of a window, all zero before and after one
+    """
+
+    clusters: NDArray[np.int32]
+    fail: NDArray[np.uint64]
+    buckets: NDArray[np.uint8]
+    removed: NDArray[np.uint8]
+    bits: NDArray[np.uint64]
+
+
 @bare
 def walk_window(
     index: RecordArrays,
@@ -28,20 +44,16 @@ def walk_window(
     e: int,
     begin: int,
     limit: int,
-    clusters: NDArray[np.int32],
-    found: int,
-    fail: NDArray[np.uint64],
-    buckets: NDArray[np.uint8],
+    walk: Walk,
     unkeyed: int,
-    removed: NDArray[np.uint8],
-    bits: NDArray[np.uint64],
 ) -> int:
     """Mark the filters from `begin` up to `limit` that hold, a bit each; returns the next unkeyed entry.
 
     Clusters and unkeyed entries are passed up to the limit for good.
     """
     stream, codes = index.stream, events.codes
-    for c in range(found):
+    clusters, fail, buckets, removed, bits = walk
+    for c in range(len(clusters)):
         at, last = clusters[c, 0], clusters[c, 1]
         while at < last:
             number = stream[at] >> FLAGS
@@ -90,31 +102,25 @@ def next_matches(
     events: Events,
     e: int,
     at_least: int,
-    clusters: NDArray[np.int32],
-    cluster_count: int,
-    fail: NDArray[np.uint64],
-    buckets: NDArray[np.uint8],
+    walk: Walk,
     unkeyed: int,
-    removed: NDArray[np.uint8],
     wanted: int,
     window: int,
-    bits: NDArray[np.uint64],
     out: NDArray[np.int64],
 ) -> tuple[int, int, int]:
     """Find the first filters from `at_least` on that hold: `wanted` and perhaps some more.
 
     Filters are looked at in windows of numbers, cluster after cluster, as `match_events` does it. Some are
     equally long, and if they were not enough, each is twice as long as the one before. Returns how many were
-    found, the next unkeyed entry, and up to which number all were. All bits are zero before and after; out
-    has room for a whole window behind what is wanted.
+    found, the next unkeyed entry, and up to which number all were. There is room in `out` for a whole window
+    behind what is wanted.
     """
+    removed, bits = walk.removed, walk.bits
     count, begin, longest = 0, at_least, 64 * len(bits)
     windows = 0
     while count < wanted and begin < len(removed):
         limit = min(begin + min(window, longest), len(removed))
-        unkeyed = walk_window(
-            index, events, e, begin, limit, clusters, cluster_count, fail, buckets, unkeyed, removed, bits
-        )
+        unkeyed = walk_window(index, events, e, begin, limit, walk, unkeyed)
         for w in range((limit - begin + 63) >> 6):
             word = bits[w]
             bits[w] = 0
@@ -154,22 +160,8 @@ def first_matches(
     matches = 0
     for e in range(len(out)):
         clusters, reached = open_event(index, events, e, fail, buckets)
-        count, _, walked = next_matches(
-            index,
-            events,
-            e,
-            0,
-            clusters,
-            reached,
-            fail,
-            buckets,
-            0,
-            removed,
-            wanted,
-            window,
-            bits,
-            matches_of_event,
-        )
+        walk = Walk(clusters[:reached], fail, buckets, removed, bits)
+        count, _, walked = next_matches(index, events, e, 0, walk, 0, wanted, window, matches_of_event)
         counts[e] = min(count, wanted)
         for i in range(counts[e]):
             out[e, i] = matches_of_event[i]

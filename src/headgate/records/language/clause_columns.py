@@ -47,7 +47,7 @@ def _split(texts: TextPool, family: Family) -> ClauseColumns | None:
     pieces = plain_clauses(texts.text(int(family.rows[0])))
     if pieces is None:
         return None
-    models = [model_of(piece) for piece in pieces]
+    models = [model_of[piece] for piece in pieces]
     printed = [clause_of(each) for each in models if each is not None]
     if len(printed) < len(pieces):
         return None

@@ -244,6 +244,8 @@ class Or:
 Predicate: TypeAlias = (
     Comparison | Between | In | Like | HasWord | IsNull | Truth | ArrayContains | ArraysOverlap | ForAll
 )
+Textual: TypeAlias = Like | HasWord
+"""What asks for a text, and holds for nothing else."""
 Expression: TypeAlias = And | Or | Not | Constant | Predicate
 
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headgate.contents.protocol import Clause
+from headgate.core.text.cutting import BoundedCache
 from headgate.core.values import dotted, fold
 from headgate.records.language.dialects import to_sql
 from headgate.records.language.model import And, predicates
 from headgate.records.language.printing import print_filter
 from headgate.records.names import USUAL
 from headgate.records.programs.binding import parse_text
-from headgate.records.programs.clauses import MAX_CLAUSES, model_of
-from headgate.records.programs.shapes import MAX_TEXT, BoundedCache, cut
+from headgate.records.programs.clauses import MAX_LENGTH, model_of
+from headgate.records.programs.shapes import MAX_TEXT, cut
 
 if TYPE_CHECKING:
     from headgate.records.language.model import Expression
     from headgate.records.names import NameSettings
 
 _BLANKS = " \t\n\r"
-_known: BoundedCache[str, Clause] = BoundedCache(MAX_CLAUSES)
 
 
 def split(text: str, dialect: str, settings: NameSettings = USUAL) -> tuple[Clause, ...]:
@@ -49,14 +49,19 @@ def _plainly(text: str) -> tuple[Clause, ...] | None:
         return None
     clauses = []
     for piece in pieces:
-        clause = _known.get(piece)
+        clause = _plain_clause_of[piece]
         if clause is None:
-            expression = model_of(piece)
-            if expression is None:
-                return None
-            _known[piece] = clause = clause_of(expression)
+            return None
         clauses.append(clause)
     return tuple(clauses)
+
+
+def _plain_clause(text: str) -> Clause | None:
+    expression = model_of[text]
+    return None if expression is None else clause_of(expression)
+
+
+_plain_clause_of = BoundedCache(_plain_clause, longest=MAX_LENGTH)
 
 
 def plain_clauses(text: str) -> list[str] | None:

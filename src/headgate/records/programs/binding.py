@@ -80,12 +80,6 @@ def parse_text(text: str) -> Expression:
     return _parse(text) if model is None else model
 
 
-def bindable(text: str) -> bool:
-    """Tell whether a text gets by without the parser, once its names have been seen."""
-    shape = find_shape(text)
-    return shape is not None and _model(shape) is not None
-
-
 def _parse(text: str) -> Expression:
     # What only matches an opened index has no use for the parser, which takes a while to load.
     from headgate.records.language.parse import parse_filter
@@ -96,7 +90,7 @@ def _parse(text: str) -> Expression:
 def _model(shape: Shape) -> Expression | None:
     models: list[Expression] = []
     for clause in shape.clauses:
-        model = clauses.model_of(clause)
+        model = clauses.model_of[clause]
         if model is None:
             return None
         models.append(model)
@@ -212,7 +206,7 @@ class _Numbers(dict[str, int]):
         if pieces is not None:
             sign, number = pieces.sign, self.leaf_writer.plain(pieces)
         else:
-            atom = clauses.atom(clause, negated=self.role.negated)
+            atom = clauses.atom_of[self.role.negated][clause]
             if atom is None:
                 raise _NotBoundError
             sign, number = atom.sign, self.leaf_writer.leaf(atom.leaf)

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.core.text.cutting import BoundedCache
 from headgate.errors import FilterError
 from headgate.records.language import model
 from headgate.records.language.rewrite import normalise
 from headgate.records.programs.program import compile_program
-from headgate.records.programs.shapes import CLAUSE, BoundedCache, parts_of, path_of
+from headgate.records.programs.shapes import CLAUSE, parts_of, path_of
 from headgate.records.programs.tokens import AND, OR
 
 if TYPE_CHECKING:
     from headgate.records.programs.leaves import Leaf
 
-MAX_CLAUSES = 65_536
-_MAX_LENGTH = 512
+MAX_LENGTH = 512
 """Longer clauses are not remembered."""
 
 _OPS = {**{op.value: op for op in model.Op}, "==": model.Op.EQ, "<>": model.Op.NE}
@@ -40,22 +41,9 @@ class Atom(NamedTuple):
     sign: int
 
 
-models: BoundedCache[str, model.Expression] = BoundedCache(MAX_CLAUSES)
-atoms: dict[bool, BoundedCache[str, Atom]] = {negated: BoundedCache(MAX_CLAUSES) for negated in (False, True)}
-
-
-def atom(text: str, *, negated: bool) -> Atom | None:
-    """Make one leaf of a clause or its negation; None if that is no leaf, or for the parser to say."""
-    known = atoms[negated].get(text)
-    if known is None:
-        known = _lower(text, negated=negated)
-        if known is not None and len(text) <= _MAX_LENGTH:
-            atoms[negated][text] = known
-    return known
-
-
 def _lower(text: str, *, negated: bool) -> Atom | None:
-    tree = model_of(text)
+    """Make one leaf of a clause or its negation; None if that is no leaf, or for the parser to say."""
+    tree = model_of[text]
     if tree is None:
         return None
     normal = normalise(model.Not(tree) if negated else tree)
@@ -66,24 +54,23 @@ def _lower(text: str, *, negated: bool) -> Atom | None:
     return Atom(program.leaves[0], sign)
 
 
-def model_of(text: str) -> model.Expression | None:
-    """Make the model of a clause; None if the parser must say what it is."""
-    known = models.get(text)
-    if known is None:
-        known = _read(text)
-        if known is not None and len(text) <= _MAX_LENGTH:
-            models[text] = known
-    return known
+atom_of = {
+    negated: BoundedCache(partial(_lower, negated=negated), longest=MAX_LENGTH) for negated in (False, True)
+}
 
 
 def _read(text: str) -> model.Expression | None:
+    """Make the model of a clause; None if the parser must say what it is."""
     pieces = CLAUSE.fullmatch(text)
     if pieces is None:
         return _parse(text)
     name = pieces["name"] or pieces["array"] or pieces["other"]
-    if path_of(name) is None:
+    if path_of[name] is None:
         return None
     return _make(pieces, model.Attribute.of(*parts_of(name))) or _parse(text)
+
+
+model_of = BoundedCache(_read, longest=MAX_LENGTH)
 
 
 def _parse(text: str) -> model.Expression | None:

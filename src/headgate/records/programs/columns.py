@@ -63,7 +63,7 @@ class Slot(NamedTuple):
 
 def read_slots(shape: Shape, count: int) -> list[Slot] | None:
     """Tell what the clauses of a family are, given one text and how many numbers it has; None if unknown."""
-    if any(clauses.model_of(clause) is None for clause in shape.clauses):
+    if any(clauses.model_of[clause] is None for clause in shape.clauses):
         return None
     _, numbers = read_numbers(TextPool.build(shape.clauses))
     if numbers.start[-1] != count:
@@ -90,13 +90,13 @@ def read_slots(shape: Shape, count: int) -> list[Slot] | None:
 
 
 def _constant(clause: str, *, negated: bool) -> Slot | None:
-    atom = clauses.atom(clause, negated=negated)
+    atom = clauses.atom_of[negated][clause]
     return None if atom is None else Slot(atom.leaf.path, atom)
 
 
 def _comparison(clause: str, numbers: Sequence[int], scale: NDArray[np.uint8]) -> Slot | None:
     pieces = CLAUSE.fullmatch(clause)
-    path = path_of(pieces["name"]) if pieces is not None and pieces["name"] else None
+    path = path_of[pieces["name"]] if pieces is not None and pieces["name"] else None
     points = scale > 0
     if pieces is None or path is None or points.any() != points.all():
         return None

@@ -91,13 +91,13 @@ def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
     counts = np.zeros(texts.size, np.int64)
     digests = np.zeros(texts.size, np.uint64)
     given = (*_as_read(texts), MAX_TEXT, counts, digests)
-    _scan(*given, _room(np.zeros(1, np.int64)), 0)
-    numbers = _room(starts(counts))
+    _scan(*given, _empty(np.zeros(1, np.int64)), 0)
+    numbers = _empty(starts(counts))
     _scan(*given, numbers, 1)
     return digests, numbers
 
 
-def _room(start: Ints) -> Numbers:
+def _empty(start: Ints) -> Numbers:
     mantissa, at, end = (np.zeros(int(start[-1]), np.int64) for _ in range(3))
     return Numbers(start, mantissa, np.zeros(len(at), np.uint8), at, end)
 

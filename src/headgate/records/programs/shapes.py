@@ -7,9 +7,9 @@
 
 A clause is a predicate in one of the plain forms below; ␀ stands where one was. Few texts differ in their
 joints, so these are parsed once; a clause is made from its pieces (`clauses`). What is not plain (comments,
-backticks, double quotes, backslashes, suffixes, exponents, NULL among literals, other functions, literals on
-the left) stays in the joints, where nothing but AND, OR, NOT, parentheses and blanks is taken. Then the
-parser reads the whole text.
+double quotes, backslashes, suffixes, exponents, NULL among literals, other functions, literals on the left)
+stays in the joints, where nothing but AND, OR, NOT, parentheses and blanks is taken. Then the parser reads
+the whole text.
 
 The parser reads the joints with a bare attribute in every slot. A predicate binds tighter than NOT, AND and
 OR, and stands between these, parentheses and the ends of the text; so the tree is that of any filter with
@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import re
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
+from headgate.core.text.cutting import BoundedCache
 from headgate.errors import FilterError
 from headgate.records.language.lexing import BARE_FUNCTIONS, RESERVED
 from headgate.records.language.limits import MAX_NAME_PARTS
@@ -37,33 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from headgate.core.values import Path
-
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-class BoundedCache(dict[K, V]):
-    """Answers worth remembering, at most `limit` of them; when it is full it starts anew.
-
-    Reading is a plain dictionary's, and threads may share one: an answer that is lost is found again.
-
-    >>> squares = BoundedCache[int, int](2)
-    >>> for number in range(5):
-    ...     squares[number] = number * number
-    >>> squares
-    {4: 16}
-    """
-
-    def __init__(self, limit: int) -> None:
-        super().__init__()
-        self.limit = limit
-
-    def __setitem__(self, key: K, value: V) -> None:
-        """Remember an answer."""
-        if len(self) >= self.limit:
-            self.clear()
-        super().__setitem__(key, value)
 
 
 MAX_TEXT = 16_384
@@ -114,24 +88,22 @@ cut = _CLAUSES.split
 """
 
 
-MAX_NAMES = 65_536
 NO_NAMES = RESERVED | BARE_FUNCTIONS
 
-paths: BoundedCache[str, Path | None] = BoundedCache(MAX_NAMES)
 
-
-def path_of(name: str) -> Path | None:
+def _path_of(name: str) -> Path | None:
     """Return the folded path of a dotted name; None if it begins with a word that is no name.
 
-    >>> path_of("User.`a.b`"), path_of("user.case"), path_of("case.user")
+    >>> path_of["User.`a.b`"], path_of["user.case"], path_of["case.user"]
     (('user', 'a.b'), ('user', 'case'), None)
     """
-    if name not in paths:
-        parts = parts_of(name)
-        named = name[0] == "`" or parts[0].lower() not in NO_NAMES
-        sound = len(parts) <= MAX_NAME_PARTS and _DOTTED.fullmatch(name)
-        paths[name] = Attribute.of(*parts).path if named and sound else None
-    return paths.get(name)
+    parts = parts_of(name)
+    named = name[0] == "`" or parts[0].lower() not in NO_NAMES
+    sound = len(parts) <= MAX_NAME_PARTS and _DOTTED.fullmatch(name)
+    return Attribute.of(*parts).path if named and sound else None
+
+
+path_of = BoundedCache(_path_of, longest=512)
 
 
 def parts_of(name: str) -> tuple[str, ...]:
@@ -145,7 +117,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     return tuple(plain or quoted for quoted, plain in _PARTS.findall(name))
 
 
-MAX_SKELETONS = 4_096
+_MAX_SKELETONS = 4_096
 _MAX_LENGTH = 1_024
 _MAX_NESTING = 16
 _MAX_RUN = 8
@@ -196,19 +168,11 @@ class Skeleton(NamedTuple):
 _GLUED = -1
 """The slot of a name that is none, because nothing stood between a slot and the next word."""
 
-skeletons: BoundedCache[str, Skeleton | None] = BoundedCache(MAX_SKELETONS)
-
 
 def find_skeleton(joints: str) -> Skeleton | None:
     """Return the skeleton of the joints, or None if the parser must read each text that has them."""
-    if joints in skeletons:
-        return skeletons.get(joints)
-    if len(joints) > _MAX_LENGTH or not JOINTS.fullmatch(joints):
-        # Not remembered: whatever is no clause is in there, so there is no end of such joints.
-        return None
-    skeleton = _ask(joints)
-    skeletons[joints] = skeleton
-    return skeleton
+    # Others are not remembered: whatever is no clause is in there, so there is no end of such joints.
+    return skeletons[joints] if joints in skeletons or JOINTS.fullmatch(joints) else None
 
 
 class Shape(NamedTuple):
@@ -268,7 +232,7 @@ def split_groups(text: str) -> list[str] | None:
 
 
 def _ask(joints: str) -> Skeleton | None:
-    if _nesting(joints) > _MAX_NESTING or _RUN.search(joints):
+    if len(joints) > _MAX_LENGTH or _nesting(joints) > _MAX_NESTING or _RUN.search(joints):
         return None
     from headgate.records.language.parse import parse_filter
 
@@ -295,6 +259,9 @@ def _ask(joints: str) -> Skeleton | None:
     uniform = listed[0] if len(set(listed)) == 1 else None
     groups = tuple(_groups(normal, places))
     return Skeleton(tree, listed, uniform, groups, program.tokens, order, fill)
+
+
+skeletons = BoundedCache(_ask, _MAX_SKELETONS, _MAX_LENGTH)
 
 
 def _nesting(joints: str) -> int:

@@ -11,18 +11,19 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.casts import INT64_MAX, INT64_MIN
+from headgate.core.text.cutting import BoundedCache
 from headgate.records.language.model import Attribute, Comparison, Literal, LiteralType, Op
 from headgate.records.programs.decimals import SHORT_LIMIT, whole_key
 from headgate.records.programs.leaves import Facet, Quantifier, SetLeaf, float_key
 from headgate.records.programs.lowering import lower
-from headgate.records.programs.shapes import BoundedCache, path_of
+from headgate.records.programs.shapes import path_of
 from headgate.records.programs.tokens import AND, OR
 
 if TYPE_CHECKING:
     from headgate.core.values import Path
     from headgate.records.programs.intervals import Cut, Interval, Intervals
 
-MAX_TEXTS = 262_144
+_MAX_TEXTS = 262_144
 _MAX_LENGTH = 256
 
 # Looser than the forms of `shapes`, which a clause has by now.
@@ -82,11 +83,11 @@ def read(clause: str, *, negated: bool) -> SimpleClause | None:
     if pieces is None:
         return None
     name, op, text, number, never, strings, apart, low, high = pieces.groups()
-    path = path_of(name)
+    path = path_of[name]
     if path is None:
         return None
     if text is not None:
-        if op not in _DIFFERS or not is_plain(text):
+        if op not in _DIFFERS or not is_plain[text]:
             return None
         return SimpleClause(path, [text], _DIFFERS[op] is not negated, b"", (), (), 0)
     if number is not None:
@@ -95,7 +96,7 @@ def read(clause: str, *, negated: bool) -> SimpleClause | None:
     if strings is not None:
         texts = _STRINGS.findall(strings)
         # A list is compared on the facets that all its literals have, so one plain text is enough.
-        if not any(map(is_plain, texts)):
+        if not any(map(is_plain.__getitem__, texts)):
             return None
         outside = (never is not None) is not negated
         return SimpleClause(path, sorted(set(texts)), outside, b"", (), (), 0)
@@ -133,20 +134,15 @@ def _without(path: Path, first: int, last: int, sign: int) -> SimpleClause:
     return SimpleClause(path, None, False, TWICE, lows, highs, sign)
 
 
-verdicts: BoundedCache[str, bool] = BoundedCache(MAX_TEXTS)
-
-
-def is_plain(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     """Tell whether Spark compares a string literal with texts only.
 
-    >>> is_plain("news"), is_plain(" 1e3"), is_plain("no"), is_plain("2024-01-01")
+    >>> is_plain["news"], is_plain[" 1e3"], is_plain["no"], is_plain["2024-01-01"]
     (True, False, False, False)
     """
-    plain = verdicts.get(text)
-    if plain is None:
-        leaf = lower(Comparison(Op.EQ, _ANY, Literal(LiteralType.STRING, text)), negated=False)
-        assert isinstance(leaf, SetLeaf)
-        plain = len(leaf.sets) == 1
-        if len(text) <= _MAX_LENGTH:
-            verdicts[text] = plain
-    return plain
+    leaf = lower(Comparison(Op.EQ, _ANY, Literal(LiteralType.STRING, text)), negated=False)
+    assert isinstance(leaf, SetLeaf)
+    return len(leaf.sets) == 1
+
+
+is_plain = BoundedCache(_is_plain, _MAX_TEXTS, _MAX_LENGTH)

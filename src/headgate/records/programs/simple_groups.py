@@ -60,7 +60,7 @@ def read_group(text: str) -> SimpleGroup | None:
     pieces = _FORM.fullmatch(text)
     if pieces is None:
         return None
-    path = path_of(pieces["name"])
+    path = path_of[pieces["name"]]
     if path is None:
         return None
     if pieces["number"] is not None:
@@ -71,7 +71,7 @@ def read_group(text: str) -> SimpleGroup | None:
     texts = _STRINGS.findall(listed)
     guarded = pieces["text"] is not None
     # A list is compared on the facets that all its literals have, so one plain text is enough.
-    if not guarded and not any(map(is_plain, texts)):
+    if not guarded and not any(map(is_plain.__getitem__, texts)):
         return None
     return SimpleGroup(SimpleClause(path, sorted(set(texts)), False, b"", (), (), 0), None, guarded)
 

@@ -204,11 +204,14 @@ class Layers:
         """Return the filters of this moment."""
         return self._view
 
-    def add(self, program: Program) -> int:
-        """Add a filter and return its place; for one thread only. Tells of a layer that failed before."""
+    def admit(self, _program: Program) -> None:
+        """Tell of a layer that failed before, and refuse no filter."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+
+    def add(self, program: Program) -> int:
+        """Add a filter and return its place; for one thread only."""
         with self._placing:
             last: Layer | Loose
             if not self._view.parts:
@@ -291,7 +294,7 @@ class Layers:
             with self._placing:
                 before = sealed[: len(sealed) - len(some)]
                 self._view = LateView((*before, layer, *self._view.parts[len(sealed) :]), self._view.filters)
-        except BaseException as error:  # noqa: BLE001 -- raised by the next addition, where somebody sees it
+        except BaseException as error:  # noqa: BLE001 -- raised before the next addition, where somebody sees it
             self._failure = error
 
 

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as sf
 
 from headgate.contents.protocol import EVENT_ID
-from headgate.contents.results import read_limit
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.ranks import EXACT
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, DEFAULT_PATH_COST, MINUS, PathCost
 from headgate.runtime.log import Subscriptions
@@ -121,7 +120,7 @@ def each_batch(
         LiveSettings(
             str(Path(os.fspath(snapshot)).absolute()),
             named,
-            best,
+            Question.of(best, results),
             str(Path(folder).absolute()),
             os.fspath(rejected_changes or Path(folder).absolute() / REJECTED),
             dict(options or {}),
@@ -133,7 +132,6 @@ def each_batch(
         shape,
         dict(names or {}),
         write,
-        read_limit(results),
     )
 
 
@@ -143,7 +141,7 @@ class LiveSettings:
 
     snapshot: str
     changes: str | None
-    best: Top | None
+    question: Question
     state: str
     rejected: str
     options: Mapping[str, str]
@@ -162,7 +160,6 @@ class EachBatch:
     shape: str
     names: Mapping[str, str]
     write: Write
-    results: int | None = None
     _live: _Live | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -196,11 +193,10 @@ class EachBatch:
         with live.state.held():
             pinned = live.pinned(batch, _query_of(events))
             version = live.subscriptions.at(pinned["snapshot"], pinned["since"], pinned["version"])
-            best = self.settings.best
+            question = self.settings.question
             frame = EventFrame.of(events, self.columns, live.target(version.snapshot), self.form)
-            answers = frame.both(
-                version, self.keep, self.shape, best, self.results, numbered=live.numbered
-            ).persist()
+            both = frame.both(version, self.keep, self.shape, question, numbered=live.numbered)
+            answers = both.persist()
             try:
                 matches = answers.where(sf.col(REASON).isNull()).drop(REASON, ROW)
                 refused = answers.where(sf.col(REASON).isNotNull()).select(EVENT_ID, REASON, ROW)

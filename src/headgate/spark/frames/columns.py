@@ -14,6 +14,7 @@ from headgate.contents.registry import kind_of
 from headgate.core.arguments import likeliest
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.values import fold
+from headgate.engine.question import ALL
 from headgate.errors import TableError
 from headgate.spark.tables.comparing import check_types, is_comparable
 from headgate.spark.tables.rows import mapped
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
     from typing_extensions import TypeIs
 
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
     from headgate.runtime.targets import Openable, Sources, Target
 
 WHAT = "events"
@@ -109,10 +110,10 @@ class GivenEvents:
         """Return what workers get; filters that are `live` may come to look at anything."""
         return packed(self.table, self.target, self.columns, kept, form=self.form, live=live)
 
-    def task(self, group: Openable, sources: Sources | None, top: Top | None = None) -> FrameTask:
+    def task(self, group: Openable, sources: Sources | None, question: Question = ALL) -> FrameTask:
         """Say what workers do; `sources` is where events may enter a graph."""
         task = FrameTask.of(self.target, group, self.form)
-        return task._replace(content_type=self.content_type, sources=sources, top=top)
+        return task._replace(content_type=self.content_type, sources=sources, question=question)
 
     def schema(self, told: Sequence[tuple[str, DataType]], kept: Iterable[str]) -> StructType:
         """Return the columns of a result: the event's id, what is told of it, and what is kept."""

@@ -9,25 +9,24 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import LongType, StringType
 
-from headgate.contents.results import read_limit
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.ranks import EXACT
 from headgate.core.values import fold
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
-from headgate.runtime.questions import NOT_BY_EVENT
 from headgate.runtime.targets import Sources, open_target
 from headgate.spark.frames.columns import EventColumns, GivenEvents, check_frame, renamed
 from headgate.spark.session.settings import worker_memory
+from headgate.spark.tables.groups import Grouped
 from headgate.spark.tables.parts import PartsTask, codec_of, parts_of, sees_files, write_parts
-from headgate.spark.tables.rows import best_of, mapped, with_key
+from headgate.spark.tables.rows import mapped
 from headgate.tables.event_rows import KEY, REASON, ROW
 from headgate.tables.frames.rows import VALUE, answer_types, both_frame, match_frame
 from headgate.tables.frames.task import ARRAYS, ROWS, SHAPES
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from headgate.jobs.runner import Work
     from headgate.runtime.snapshots import Version
-    from headgate.runtime.targets import Group
     from headgate.tables.frames.task import FrameTask
 
 
@@ -135,7 +133,7 @@ def match(
     """
     columns = EventColumns(id, source, data, content_type)
     frame = EventFrame.of(events, columns, open_target(os.fspath(snapshot)), format)
-    return frame.matches(keep, shape, names, None, read_limit(results))
+    return frame.matches(keep, shape, names, Question.of(results=results))
 
 
 def top(
@@ -171,7 +169,7 @@ def top(
     columns = EventColumns(id, source, data, content_type)
     wanted = Top.of(k, mode, factors, PathCost.of(by, decay, hops=hops), k_column)
     frame = EventFrame.of(events, columns, open_target(os.fspath(snapshot), top=wanted), format)
-    return frame.matches(keep, shape, names, wanted, read_limit(results))
+    return frame.matches(keep, shape, names, Question.of(wanted, results))
 
 
 def refused(
@@ -196,74 +194,49 @@ def refused(
     """
     columns = EventColumns(id, source, data, content_type)
     frame = EventFrame.of(events, columns, open_target(os.fspath(snapshot)), format)
-    return frame.refusals(names, exceeded=exceeded, results=read_limit(results))
+    return frame.refusals(names, Question.of(results=results), exceeded=exceeded)
 
 
 class EventFrame(GivenEvents):
     """A DataFrame of events, and the snapshot that it meets."""
 
-    @property
-    def _groups(self) -> tuple[Group, ...]:
-        """Return the shards that a worker has in memory together."""
-        return self.target.groups(worker_memory(self.table.sparkSession))
-
     def matches(
-        self,
-        keep: Sequence[str],
-        shape: str,
-        names: Mapping[str, str] | None,
-        top: Top | None,
-        results: int | None = None,
+        self, keep: Sequence[str], shape: str, names: Mapping[str, str] | None, question: Question
     ) -> DataFrame:
         """Return matches of all groups of shards."""
         kept = self._wanted(keep, shape)
-        groups = self._groups
-        several = len(groups) > 1
-        if several and shape == ARRAYS:
+        grouped = self._grouped(question, shape=shape)
+        task, *others = grouped.tasks
+        if others and shape == ARRAYS:
             raise TableError(
                 f"{self.target.title} has shards that do not fit into one worker, which are asked one after "
                 "another: use shape='rows', and group them"
             )
-        if several and top is not None and self.table.isStreaming:
+        if grouped.keyed and self.table.isStreaming:
             raise TableError(
                 f"{self.target.title} has shards that do not fit into one worker, and the best of all "
                 "cannot be found in a stream: compile fewer shards, or give workers more memory"
             )
-        keyed = several and top is not None
-        if keyed and top is not None and top.column is not None:
-            raise TableError(NOT_BY_EVENT.format(self.target.title))
-        task = self._first(top)._replace(shape=shape, keyed=keyed, results=results)
         schema = self._answers(task, kept)
-        if keyed:
+        if grouped.keyed:
             schema = schema.add(KEY, LongType())
-        rows = self.rows(kept)
-        if keyed:
-            rows = with_key(rows)
-        works = [partial(match_frame, task=task._replace(group=group)) for group in groups]
-        matches = mapped(rows, works, schema)
-        if keyed:
-            assert top is not None
-            matches = best_of(matches, top.k, VALUE)
+        rows = grouped.rows(self.rows(kept))
+        works = [partial(match_frame, task=each) for each in grouped.tasks]
+        matches = grouped.best(mapped(rows, works, schema), VALUE)
+        if grouped.keyed:
             return renamed(matches, names)
         return answered(renamed(matches, names), Answered(rows, works, tuple(matches.columns)))
 
     def both(
-        self,
-        version: Version,
-        keep: Sequence[str],
-        shape: str,
-        top: Top | None,
-        results: int | None,
-        *,
-        numbered: bool,
+        self, version: Version, keep: Sequence[str], shape: str, question: Question, *, numbered: bool
     ) -> DataFrame:
         """Return matches at a version of live subscriptions, and with them the rows that are no events.
 
         Those have a reason, and matches have none.
         """
         kept = self._wanted(keep, shape)
-        task = self.task(version, Sources((version,)) if self.target.graph else None, top)
-        task = task._replace(numbered=numbered, shape=shape, keep=tuple(kept), results=results)
+        task = self.task(version, Sources((version,)) if self.target.graph else None, question)
+        task = task._replace(numbered=numbered, shape=shape, keep=tuple(kept))
         schema = self._answers(task, kept)
         for name in (REASON, ROW):
             if name in map(fold, kept):
@@ -278,19 +251,15 @@ class EventFrame(GivenEvents):
             raise TableError(f"shape is {shape!r}: use {' or '.join(map(repr, SHAPES))}")
         return self.kept(keep)
 
-    def refusals(
-        self, names: Mapping[str, str] | None, *, exceeded: bool, results: int | None = None
-    ) -> DataFrame:
+    def refusals(self, names: Mapping[str, str] | None, question: Question, *, exceeded: bool) -> DataFrame:
         """Return rows that are no events."""
-        task = self._first(None)._replace(exceeded=exceeded, results=results)
+        tasks = self._grouped(question, exceeded=exceeded).tasks
         # Others are asked for the filters that they leave out, if that is wanted.
-        others = self._groups[1:] if exceeded else ()
-        tasks = [task, *(task._replace(group=group, tells=False) for group in others)]
-        return renamed(self.refused(tasks), names)
+        return renamed(self.refused(tasks if exceeded else tasks[:1]), names)
 
-    def _first(self, top: Top | None) -> FrameTask:
-        sources = self.target.sources(worker_memory(self.table.sparkSession))
-        return self.task(self._groups[0], sources, top)
+    def _grouped(self, question: Question, **more: Any) -> Grouped:
+        memory = worker_memory(self.table.sparkSession)
+        return Grouped.of(self.target, memory, self.form, question, content_type=self.content_type, **more)
 
     def _answers(self, task: FrameTask, kept: Sequence[str]) -> StructType:
         """Return the columns of the result."""

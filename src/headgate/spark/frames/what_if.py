@@ -19,7 +19,7 @@ from headgate.backtest.effects import by_operation
 from headgate.backtest.trial import try_changes
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE
 from headgate.core.ranks import EXACT
-from headgate.engine.question import Top
+from headgate.engine.question import Question, Top
 from headgate.errors import TableError
 from headgate.graph.path_cost import DECAY, MINUS, PathCost
 from headgate.jobs.choosing import has_any
@@ -134,7 +134,7 @@ def what_if(
         tried = try_changes(place, form, rows, Path(folder), top)
     columns = EventColumns(id, source, data, content_type)
     given = GivenEvents.of(events, columns, tried.target, format)
-    task = given.task(any_engine(tried), tried.sources, top)._replace(numbered=tried.numbered)
+    task = given.task(any_engine(tried), tried.sources, Question(top))._replace(numbered=tried.numbered)
     ids = to_arrow_schema(given.schema([], ()))
     differ = differ_of(tried, task, ids.field(0).type)
     differences = Differences(SparkRows(given.rows(())).map(differ.of_batches, differ.schema), differ)

@@ -24,9 +24,10 @@ from headgate.contents.registry import kind_of
 from headgate.core.event import CONTENT_TYPE, DATA, ID, SOURCE, Event
 from headgate.core.rooms import RECORDS
 from headgate.engine.answers import visible
+from headgate.engine.question import ALL
 from headgate.errors import EventError
 from headgate.runtime.rows import NOT_UTF8
-from headgate.tables.document_rows import document_of
+from headgate.tables.document_rows import event_of_row
 from headgate.tables.event_rows import (
     COLUMNS,
     DOCUMENTS,
@@ -39,7 +40,6 @@ from headgate.tables.event_rows import (
     ROW,
     SURVEY,
     TEXTS,
-    is_record,
     judged,
     read_events,
     read_lines,
@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.kind import Kind
     from headgate.core.event import Id
     from headgate.engine.backend import Events
+    from headgate.engine.question import Question
     from headgate.runtime.targets import Sources
     from headgate.tables.frames.task import FrameTask
 
@@ -63,8 +65,6 @@ if TYPE_CHECKING:
 KEPT = "kept"
 TOGETHER = {LINES: 2048, COLUMNS: 10_000, DOCUMENTS: 10_000, PARSED_BEFORE: 2048}
 """Events asked about together, at most; Python values take more room than columns."""
-GIVING = 256
-"""The same where what their matches give must fit into memory, too."""
 FEED_IDS = "items of a feed have ids that are text: cast the id to string"
 
 
@@ -76,7 +76,7 @@ class Reading(NamedTuple):
     content_type: str | None = None
     sources: Sources | None = None
     mark: str = ""
-    results: int | None = None
+    question: Question = ALL
 
 
 class Given(NamedTuple):
@@ -154,7 +154,7 @@ def events_of(given: Given) -> Sequence[Event]:
 
 def read_frame(batches: Iterable[pa.RecordBatch], task: Reading | FrameTask) -> Iterator[Given]:
     """Read the events of batches, some at a time."""
-    size = TOGETHER[task.form] if task.results is None else GIVING
+    size = task.question.together(TOGETHER[task.form])
     with closing(kind_of(task.content)):
         for whole in batches:
             for begin in range(0, whole.num_rows, size):
@@ -210,19 +210,13 @@ def _parsed(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
 def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     """Parse documents, in this process or in one of their kind; a row may be a record."""
     kind = kind_of(task.content)
-    names = (ID, SOURCE, DATA, CONTENT_TYPE)
-    rows_given = (
-        dict(zip(names, row, strict=True))
-        for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
-    )
-    records: list[Any] = (
-        batch.column(PACKED).to_pylist() if PACKED in batch.schema.names else [None] * batch.num_rows
-    )
+    names = [ID, SOURCE, DATA, CONTENT_TYPE]
+    records: list[Any] = [None] * batch.num_rows
+    if PACKED in batch.schema.names:
+        records = [record and _present(record) for record in batch.column(PACKED).to_pylist()]
     read = [
-        document_of(row, kind, task.content_type)
-        if record is None or not is_record(row, task.content_type)
-        else _record(row, record)
-        for row, record in zip(rows_given, records, strict=True)
+        _event(row, kind, task.content_type, record)
+        for row, record in zip(batch.select(names).to_pylist(), records, strict=True)
     ]
     checked = judged(read, None if task.sources is None else task.sources.of_events)
     events: list[Event] = []
@@ -241,15 +235,18 @@ def _documents(batch: pa.RecordBatch, task: Reading | FrameTask) -> Given:
     return Given(batch, events, pa.array(ids, batch.schema.field(ID).type), np.array(rows, np.int64), refused)
 
 
-def _record(row: dict[str, Any], attributes: dict[str, Any]) -> Event | EventError:
-    """Make an event of a row that is a record: what is NULL is not there. Its kind checks the values."""
-    attributes_given = {name: visible(value) for name, value in attributes.items() if value is not None}
+def _event(
+    row: dict[str, Any], kind: Kind, default: str | None, record: dict[str, Any] | None
+) -> Event | EventError:
     try:
-        source = row[SOURCE]
-        event = Event.from_row({ID: row[ID]} | ({} if source is None else {SOURCE: source}))
+        return event_of_row(row, kind, default, record)
     except EventError as error:
         return error
-    return Event(event.id, attributes_given, source=event.source)
+
+
+def _present(record: dict[str, Any]) -> dict[str, Any]:
+    """List the attributes of a record: what is NULL is not there. Its kind checks the values."""
+    return {name: visible(value) for name, value in record.items() if value is not None}
 
 
 _READERS: Mapping[str, Callable[[pa.RecordBatch, Reading | FrameTask], Given]] = {

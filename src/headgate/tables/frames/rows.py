@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.contents.protocol import EVENT_ID, RANK, SCORE, SUBSCRIPTION_ID
-from headgate.contents.results import RESULT_COLUMNS
 from headgate.core.event import ID
 from headgate.core.omission import Omissions, within
 from headgate.runtime.targets import in_memory
@@ -123,7 +122,7 @@ def _asked(
     engines = task.engines()
     numbers = pa.array(np.arange(len(given.events)))
     counting = None if report is None else report.counting(engines, given)
-    portions = engines.ask(given.events, numbers, task.top, counting, task.results)
+    portions = engines.ask(given.events, numbers, task.question, counting)
     if left_out is not None:
         portions = within(lambda: left_out, portions)
     return within(partial(in_memory, task.place), portions)
@@ -187,17 +186,13 @@ def _cast(matches: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def match_types(task: FrameTask) -> dict[str, pa.DataType]:
     """Return the columns of matches beside the event's id, a row each."""
-    types: dict[str, pa.DataType] = {SUBSCRIPTION_ID: pa.int64() if task.numbered else pa.string()}
-    if task.top is not None:
-        types |= {RANK: pa.int32(), VALUE: pa.float64()}
-    if task.results is not None:
-        types |= RESULT_COLUMNS
-    return types
+    columns = task.question.columns(numbered=task.numbered)
+    types = {name: columns[name] for name in (SUBSCRIPTION_ID, RANK) if name in columns} | columns
+    return {VALUE if name == SCORE else name: kind for name, kind in types.items()}
 
 
 def _schema(task: FrameTask) -> pa.Schema:
-    types = {SCORE if name == VALUE else name: kind for name, kind in match_types(task).items()}
-    return pa.schema({EVENT_ID: pa.int64(), **types})
+    return pa.schema({EVENT_ID: pa.int64(), **task.question.columns(numbered=task.numbered)})
 
 
 def answer_types(task: FrameTask) -> dict[str, pa.DataType]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from headgate.engine.question import ALL
 from headgate.runtime.targets import opened
 
 if TYPE_CHECKING:
-    from headgate.engine.question import Top
+    from headgate.engine.question import Question
     from headgate.runtime.engines import Runtime
     from headgate.runtime.targets import Openable, Sources, Target
 
@@ -28,7 +29,7 @@ class FrameTask(NamedTuple):
     """The format of documents that name none."""
     sources: Sources | None = None
     """Where events may enter a graph, if there is one."""
-    top: Top | None = None
+    question: Question = ALL
     shape: str = ROWS
     keyed: bool = False
     """Whether events come with a number of their own, which goes with their matches."""
@@ -36,8 +37,6 @@ class FrameTask(NamedTuple):
     """Whether filters that are too expensive for an event are told among refused rows."""
     tells: bool = True
     """Whether rows that are no events are told: of several groups of shards, by one."""
-    results: int | None = None
-    """How many rows of what a match gives are wanted, if any."""
     keep: tuple[str, ...] | None = None
     """What is wanted of `kept` beside matches: all of it, unless said."""
     mark: str = ""

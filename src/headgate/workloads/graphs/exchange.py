@@ -176,6 +176,7 @@ class _Edges:
 
 
 KINDS = ("publisher", "network", "advertiser")
+_PUBLISHER, _NETWORK, _ADVERTISER = range(3)
 SCALES = range(1, 6)
 VOCABULARIES = range(16, 1_000_001)
 SELECTIVITIES = dict(
@@ -254,15 +255,15 @@ class Exchange(GraphWorkload):
             ids,
             pa.array(KINDS, pa.string()).take(pa.array(kind, pa.int64())),
             self.filters(rows, seed),
-            ids.take(pa.array(np.arange(len(rows)), pa.int64(), mask=kind != 2)),
-            pa.array(np.where(kind == 2, drawn, 0)),
-            pa.array(np.where(kind == 1, drawn, 0)),
+            ids.take(pa.array(np.arange(len(rows)), pa.int64(), mask=kind != _ADVERTISER)),
+            pa.array(np.where(kind == _ADVERTISER, drawn, 0)),
+            pa.array(np.where(kind == _NETWORK, drawn, 0)),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=NODE_SCHEMA)
 
     def has_filter(self, rows: Ints) -> Bools:
         """Tell which nodes have a filter: networks and advertisers, unless everything is selected."""
-        return (self._kind(rows) > 0) & (self.selectivity != "1")
+        return (self._kind(rows) > _PUBLISHER) & (self.selectivity != "1")
 
     def specification(self, rows: Ints, seed: int) -> Specification:
         """Draw the filters of nodes, each of which must have one."""

@@ -59,11 +59,6 @@ class Operator(IntEnum):
         """Tell whether the operands are ends of a range; such a predicate is about a number."""
         return self in {Operator.BETWEEN, Operator.GE, Operator.LE, Operator.NOT_BETWEEN}
 
-    @property
-    def is_list(self) -> bool:
-        """Tell whether there may be any number of operands."""
-        return self in {Operator.IN, Operator.NOT_IN}
-
 
 class Specification(NamedTuple):
     """Filters, in columns.

@@ -101,11 +101,9 @@ def operands(
     Values of equalities and lists follow the law of their attribute, as those of events do.
     """
     most, narrow, wide = law
-    kinds = np.array([0 if each.is_list else 2 if each.is_range else 1 for each in Operator])[operator]
-    ends = np.isin(operator, [Operator.GE, Operator.LE])
-    (single,) = np.nonzero((kinds == 1) | ends)
-    (ranges,) = np.nonzero((kinds == 2) & ~ends)
-    (lists,) = np.nonzero(kinds == 0)
+    (single,) = np.nonzero(np.isin(operator, [Operator.EQ, Operator.NE, Operator.GE, Operator.LE]))
+    (ranges,) = np.nonzero(np.isin(operator, [Operator.BETWEEN, Operator.NOT_BETWEEN]))
+    (lists,) = np.nonzero(np.isin(operator, [Operator.IN, Operator.NOT_IN]))
 
     def of(at: Ints, column: str) -> Key:
         return key._replace(column=column, rows=key.rows[at])

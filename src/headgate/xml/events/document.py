@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from headgate.xml.language.model import Label
 
-
+LABELS, PARENTS, ENDS, LEVELS, BEGINS, STOPS = range(6)
+"""The columns of a document in one array."""
 DEEPEST = 255
 """What the parser takes at most, whatever the limit is."""
 

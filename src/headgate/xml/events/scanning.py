@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.core.jit import bare
+from headgate.core.jit import bare, bare_inner
+from headgate.xml.events.document import BEGINS, ENDS, LABELS, LEVELS, PARENTS, STOPS
 from headgate.xml.events.tokens import NameTable, behind, blank_end, declares, intern, name_end, reference
 
 if TYPE_CHECKING:
@@ -34,15 +35,13 @@ ATTRIBUTE_NAME = 1
 NO_NAME = 2
 """The kind of the label of texts."""
 
-_LESS = 60
-_GREATER = 62
-_SLASH = 47
-_AND = 38
-_RETURN = 13
-_NEWLINE = 10
-_QUOTE = 34
-_APOSTROPHE = 39
-_EQUALS = 61
+_LESS, _GREATER, _SLASH, _EQUALS, _AND = b"<>/=&"
+_EXCLAMATION, _DASH, _OPEN, _CLOSE, _QUESTION = b"!-[]?"
+_QUOTE, _APOSTROPHE, _BLANK, _TAB, _NEWLINE, _RETURN = b"\"' \t\n\r"
+_CDATA, _COMMENT = len("<![CDATA["), len("<!--")
+
+_NODES, _SCOPED, _DECLARED, _NAMED, _LENGTH = range(5)
+"""What is counted in all."""
 
 
 class ScanResult(NamedTuple):
@@ -58,16 +57,16 @@ class ScanResult(NamedTuple):
     nodes: int
     scoped: int
     declared: int
+    text: NDArray[np.uint8]
+    name_starts: NDArray[np.int32]
+    name_stops: NDArray[np.int32]
+    name_kinds: NDArray[np.uint8]
     labels: NDArray[np.int32]
     parents: NDArray[np.int32]
     ends: NDArray[np.int32]
     levels: NDArray[np.int32]
     begins: NDArray[np.int32]
     stops: NDArray[np.int32]
-    text: NDArray[np.uint8]
-    name_starts: NDArray[np.int32]
-    name_stops: NDArray[np.int32]
-    name_kinds: NDArray[np.uint8]
 
 
 def scan(
@@ -82,7 +81,7 @@ def scan(
 ) -> ScanResult:
     """Read a document; `room` is the number of nodes that it cannot have more of."""
     most = min(room, nodes)
-    columns_of_nodes = np.empty((6, most), np.int32)
+    columns_of_nodes = np.empty((STOPS + 1, most), np.int32)
     size = max(1, min(names + 1, most))  # that of texts is no name of theirs
     slots = 16
     while slots < 2 * size:
@@ -93,7 +92,7 @@ def scan(
         np.zeros(slots, np.int32), np.empty(size, np.uint64), name_starts, name_stops, name_kinds
     )
     texts, values = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
-    totals = np.zeros(5, np.int64)
+    totals = np.zeros(_LENGTH + 1, np.int64)
     status, offset = _scan(
         data,
         columns_of_nodes,
@@ -116,17 +115,20 @@ def scan(
         count,
         scoped,
         declared,
-        columns[0],
-        columns[1],
-        columns[2],
-        columns[3],
-        columns[4],
-        columns[5],
         texts[:length].copy(),
         name_starts[:named],
         name_stops[:named],
         name_kinds[:named],
+        *columns,
     )
+
+
+@bare_inner
+def _closes(data: NDArray[np.uint8], at: int) -> bool:
+    """Tell whether a section of characters ends at a place: ]]> stands there."""
+    if at + 2 >= len(data) or data[at] != _CLOSE:
+        return False
+    return bool(data[at + 1] == _CLOSE and data[at + 2] == _GREATER)
 
 
 @bare
@@ -143,14 +145,8 @@ def _scan(
     totals: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Fill the arrays; return status and place. Totals are nodes, scoped, declared, names, bytes of text."""
-    labels, parents, ends, levels, begins, stops = (
-        columns[0],
-        columns[1],
-        columns[2],
-        columns[3],
-        columns[4],
-        columns[5],
-    )
+    labels, parents, ends = columns[LABELS], columns[PARENTS], columns[ENDS]
+    levels, begins, stops = columns[LEVELS], columns[BEGINS], columns[STOPS]
     size, most, deepest = len(data), columns.shape[1], stack.shape[1]
     open_nodes, open_children = stack[0], stack[1]
     count = 0
@@ -172,21 +168,21 @@ def _scan(
             if at + 2 >= size:
                 return STRANGE, here
             sign = data[at + 1]
-            if sign == 33:  # !
-                if data[at + 2] == 45:  # a comment
-                    at = behind(data, at + 6, 45, 45)
+            if sign == _EXCLAMATION:
+                if data[at + 2] == _DASH:
+                    at = behind(data, at + _COMMENT + 2, _DASH, _DASH)
                     continue
-                if data[at + 2] != 91:
+                if data[at + 2] != _OPEN:
                     return DOCTYPE, here
                 section = True
-                at += 9  # <![CDATA[
+                at += _CDATA
                 if depth == 0:
                     return STRANGE, here
-                if at + 2 < size and data[at] == 93 and data[at + 1] == 93 and data[at + 2] == 62:
+                if _closes(data, at):
                     at += 3
                     continue
-            elif sign == 63:  # ?
-                at = behind(data, at + 4, -1, 63)
+            elif sign == _QUESTION:
+                at = behind(data, at + 4, -1, _QUESTION)
                 continue
             elif sign == _SLASH:
                 if depth == 0:
@@ -285,7 +281,7 @@ def _scan(
                             continue
                         if byte == _RETURN and at + 1 < size and data[at + 1] == _NEWLINE:
                             at += 1
-                        values[valued] = 32 if byte in (9, 10, 13) else byte
+                        values[valued] = _BLANK if byte in (_TAB, _NEWLINE, _RETURN) else byte
                         valued += 1
                         at += 1
                     if at >= size:
@@ -317,7 +313,7 @@ def _scan(
         while at < size:
             byte = data[at]
             if section:
-                if byte == 93 and at + 2 < size and data[at + 1] == 93 and data[at + 2] == _GREATER:
+                if _closes(data, at):
                     at += 3
                     break
             elif byte == _LESS:
@@ -343,9 +339,6 @@ def _scan(
             stops[node] += length
     for offset in range(valued):
         texts[length + offset] = values[offset]
-    totals[0] = count
-    totals[1] = scoped
-    totals[2] = declared
-    totals[3] = named
-    totals[4] = length + valued
+    totals[_NODES], totals[_SCOPED], totals[_DECLARED] = count, scoped, declared
+    totals[_NAMED], totals[_LENGTH] = named, length + valued
     return READ, size

@@ -12,18 +12,25 @@ from headgate.core.searching import same_bytes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_GREATER = 62
-_SLASH = 47
-_AND = 38
-_QUOTE = 34
-_APOSTROPHE = 39
-_EQUALS = 61
-_SEMICOLON = 59
-_XMLNS = (120, 109, 108, 110, 115)
+_LESS, _EQUALS, _GREATER, _SLASH, _COLON = b"<=>/:"
+_AND, _NUMBER_SIGN, _SEMICOLON, _QUOTE, _APOSTROPHE = b"&#;\"'"
+_ZERO, _NINE, _A, _F, _X = b"09afx"
+_BLANK = 32
+"""What is not above is a blank; as a bit, it makes letters small."""
+_XMLNS, _LT, _GT, _AMP, _APOS, _QUOT = map(tuple, (b"xmlns", b"lt", b"gt", b"amp", b"apos", b"quot"))
 _FIRST_HASH = np.uint64(14695981039346656037)
 _PRIME = np.uint64(1099511628211)
 _MOST_TRIED = 256
 """At least half of the slots are free: a few are tried, unless names were chosen for their hashes."""
+
+
+@bare_inner
+def _stands(data: NDArray[np.uint8], at: int, name: tuple[int, ...]) -> bool:
+    """Tell whether a name stands at a place, before which the data do not end."""
+    for offset in range(len(name)):  # noqa: SIM110 -- compiled
+        if data[at + offset] != name[offset]:
+            return False
+    return True
 
 
 @bare_inner
@@ -32,7 +39,7 @@ def name_end(data: NDArray[np.uint8], at: int) -> int:
     size = len(data)
     while at < size:
         byte = data[at]
-        if byte <= 32 or byte in (_SLASH, _GREATER, _EQUALS):
+        if byte <= _BLANK or byte in (_SLASH, _GREATER, _EQUALS):
             break
         at += 1
     return at
@@ -42,7 +49,7 @@ def name_end(data: NDArray[np.uint8], at: int) -> int:
 def blank_end(data: NDArray[np.uint8], at: int) -> int:
     """Find where blanks end."""
     size = len(data)
-    while at < size and data[at] <= 32:
+    while at < size and data[at] <= _BLANK:
         at += 1
     return at
 
@@ -61,12 +68,10 @@ def behind(data: NDArray[np.uint8], at: int, first: int, second: int) -> int:
 @bare_inner
 def declares(data: NDArray[np.uint8], start: int, stop: int) -> bool:
     """Tell whether a name is xmlns, or begins with xmlns and a colon."""
-    if stop - start < 5 or (stop - start > 5 and data[start + 5] != 58):
+    size = len(_XMLNS)
+    if stop - start < size or (stop - start > size and data[start + size] != _COLON):
         return False
-    for offset in range(5):  # noqa: SIM110 -- compiled
-        if data[start + offset] != _XMLNS[offset]:
-            return False
-    return True
+    return _stands(data, start, _XMLNS)
 
 
 class NameTable(NamedTuple):
@@ -123,41 +128,31 @@ def reference(data: NDArray[np.uint8], offset: int, out: NDArray[np.uint8], leng
     if stop >= size or data[stop] != _SEMICOLON:
         return -offset, length
     wide = stop - offset - 1
-    first = data[offset + 1]
+    name = offset + 1
     code = -1
-    if first == 35:  # #
+    if data[name] == _NUMBER_SIGN:
         code = 0
-        hexadecimal = wide > 1 and data[offset + 2] == 120
+        hexadecimal = wide > 1 and data[offset + 2] == _X
         for at in range(offset + 3 if hexadecimal else offset + 2, stop):
             digit = int(data[at])
-            if 48 <= digit <= 57:
-                digit -= 48
-            elif hexadecimal and 97 <= (digit | 32) <= 102:
-                digit = (digit | 32) - 87
+            if _ZERO <= digit <= _NINE:
+                digit -= _ZERO
+            elif hexadecimal and _A <= (digit | _BLANK) <= _F:
+                digit = (digit | _BLANK) - _A + 10
             else:
                 return -offset, length
             code = min(code * (16 if hexadecimal else 10) + digit, 1 << 24)
         if code > 0x10FFFF:
             return -offset, length
-    elif wide == 2 and data[offset + 2] == 116:  # lt and gt
-        code = 60 if first == 108 else 62 if first == 103 else -1
-    elif wide == 3 and first == 97 and data[offset + 2] == 109 and data[offset + 3] == 112:
+    elif wide == len(_LT) and _stands(data, name, _LT):
+        code = _LESS
+    elif wide == len(_GT) and _stands(data, name, _GT):
+        code = _GREATER
+    elif wide == len(_AMP) and _stands(data, name, _AMP):
         code = _AND
-    elif (
-        wide == 4
-        and first == 97
-        and data[offset + 2] == 112
-        and data[offset + 3] == 111
-        and data[offset + 4] == 115
-    ):
+    elif wide == len(_APOS) and _stands(data, name, _APOS):
         code = _APOSTROPHE
-    elif (
-        wide == 4
-        and first == 113
-        and data[offset + 2] == 117
-        and data[offset + 3] == 111
-        and data[offset + 4] == 116
-    ):
+    elif wide == len(_QUOT) and _stands(data, name, _QUOT):
         code = _QUOTE
     if code < 0:
         return -offset, length

@@ -269,8 +269,8 @@ def nearest(pattern: model.Pattern, document: Document) -> list[int | None]:
     images: list[int | None] = []
     for index, node in enumerate(pattern.nodes):
         above = model.ROOT if node.parent == model.ROOT else images[node.parent]
-        found = above is not None and gained[index].get(above, 0) >= _HELD
-        images.append(chosen[index][above] if found and above is not None else None)
+        held = above is not None and gained[index].get(above, 0) >= _HELD
+        images.append(chosen[index][above] if held and above is not None else None)
     return images
 
 

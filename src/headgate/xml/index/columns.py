@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 NO_TEXT = -1
 """Stands for the text of a test that has a number."""
-_AXIS = {axis: place for place, axis in enumerate(AXES)}
-_SIGN = {sign: place for place, sign in enumerate(SIGNS)}
+_AXIS = {axis: code for code, axis in enumerate(AXES)}
+_SIGN = {sign: code for code, sign in enumerate(SIGNS)}
 
 
 class Columns(NamedTuple):

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from headgate.contents.columns import ColumnContents, ColumnFinder, ColumnWriters
 from headgate.contents.documents import DocumentIndex
 from headgate.contents.protocol import SnapshotCounts, filters_in
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -103,10 +102,8 @@ class XmlIndex(DocumentIndex[Base]):
         """Return what is said of all filters."""
         return self._state.base.settings
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """Add a subscription; it matches from now on. Refuses a bad filter, and an id that is here."""
-        read = FilterReader(self.settings)
-        self._add(subscription.id, *read(subscription.filter, subscription.dialect))
+    def _read(self, text: str, dialect: str) -> tuple[str, Pattern | WholeFilter]:
+        return FilterReader(self.settings)(text, dialect)
 
     @classmethod
     def open(cls, path: Path, *, verify: bool = True) -> XmlIndex:
@@ -116,11 +113,6 @@ class XmlIndex(DocumentIndex[Base]):
     def match_document(self, document: Document) -> NDArray[np.int64]:
         """List the numbers of the matches: places among the ids, if nothing changed since it was built."""
         return self._state.match(document, [])
-
-    def verified(self, event: Event) -> list[Id]:
-        """List the subscriptions that lxml is asked about for an event, without those that came lately."""
-        base = self._state.base
-        return base.ids.some(base.matcher.candidates(document_of(event)).astype(np.int32))
 
     @staticmethod
     def _documents(texts: Sequence[tuple[str, str]], identities: pa.Array[Any]) -> list[Document]:

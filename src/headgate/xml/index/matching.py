@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.core.interning import TextPool
+    from headgate.core.text.listing import Split
     from headgate.xml.index.arrays import Tests, XmlArrays
-    from headgate.xml.index.word_lists import Split
 
 
 _WORTH = 2
@@ -140,15 +140,11 @@ class Matcher(BaseMatcher):
         listed = prepared.listed
         if listed is not None and self._split is not None and self._split.whole:
             return listed
-        numbers = self._room().match(prepared.document, prepared.classes, left_out)
+        numbers = self._thread_scratch().match(prepared.document, prepared.classes, left_out)
         if listed is None or not len(listed):
             return numbers
         # A word that other filters ask for as well is a node, too.
         return np.union1d(listed, numbers) if len(numbers) else listed
-
-    def match_joined(self, document: Document, left_out: dict[int, str]) -> NDArray[np.int32]:
-        """List the filters that hold, rising, with all words as nodes."""
-        return self._room().match(*self._with_words(document, self._words), left_out)
 
     def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes.
@@ -156,19 +152,20 @@ class Matcher(BaseMatcher):
         A filter is checked if a path leads to one of its anchors. What it takes are the paths that lead to
         what it is made of, and the letters that its tests search; what filters share counts for each.
         """
-        self._room().costs(*self._with_words(document, self._words), candidates, work)
+        self._thread_scratch().costs(*self._with_words(document, self._words), candidates, work)
 
-    def _room(self) -> _Room:
-        """Return this thread's room."""
-        room: _Room | None = getattr(self._local, "room", None)
-        if room is None:
-            room = self._local.room = _Room(self.arrays, self._equalities)
-        return room
+    def _thread_scratch(self) -> _ThreadScratch:
+        own: _ThreadScratch | None = getattr(self._local, "scratch", None)
+        if own is None:
+            own = self._local.scratch = _ThreadScratch(self.arrays, self._equalities)
+        return own
 
     def encode(self, document: Document) -> Prepared:
         """Encode a document, and find the filters that are found by a word."""
         document, classes = self._with_words(document, None)
-        listed = None if self._listed is None else self._room().listed(self._listed, document, classes)
+        listed = (
+            None if self._listed is None else self._thread_scratch().listed(self._listed, document, classes)
+        )
         if self._joined is not None:
             document, classes = self._joined.added(document, classes)
         return Prepared(document, classes, listed)
@@ -184,7 +181,7 @@ class Matcher(BaseMatcher):
         return Equalities(self.arrays.tests)
 
 
-class _Room:
+class _ThreadScratch:
     """One thread's scratch space."""
 
     def __init__(self, arrays: XmlArrays, equalities: Equalities) -> None:
@@ -204,10 +201,10 @@ class _Room:
         """List the filters that are found by a word, rising."""
         self._fit(len(document.labels))
         while True:
-            count = patterns.find(self._arrays.trie, document, classes, self._scratch)
-            if count >= 0:
-                return patterns.out(count)
-            self._grow(-1 - count)
+            numbers = patterns.find(self._arrays.trie, document, classes, self._scratch)
+            if not isinstance(numbers, int):
+                return numbers
+            self._grow(numbers)
 
     def _fit(self, nodes: int) -> None:
         """Make room for a document of so many nodes."""

@@ -29,6 +29,7 @@ PASSES = 1
 UNDECIDED = 2
 
 _WORD = SIGNS.index(WORD)
+_MINUS, _POINT, _ZERO, _BLANK, _TAB, _NEWLINE, _RETURN = b"-.0 \t\n\r"
 _EXACT = 1 << 53
 _POWERS = tuple(float(10**power) for power in range(23))
 """The powers of ten that are exact in floats: a whole number below 2^53 over one of these is rounded once."""
@@ -41,7 +42,7 @@ def read_number(text: NDArray[np.uint8], begin: int, stop: int) -> tuple[float, 
         begin += 1
     while begin < stop and _is_blank(text[stop - 1]):
         stop -= 1
-    negative = begin < stop and text[begin] == 45
+    negative = begin < stop and text[begin] == _MINUS
     if negative:
         begin += 1
     digits = 0
@@ -49,13 +50,13 @@ def read_number(text: NDArray[np.uint8], begin: int, stop: int) -> tuple[float, 
     pointed = False
     whole = 0
     for at in range(begin, stop):
-        digit = int(text[at]) - 48
+        digit = int(text[at]) - _ZERO
         if 0 <= digit <= 9:
             digits += 1
             after += pointed
             if whole < _EXACT:
                 whole = 10 * whole + digit
-        elif digit == -2 and not pointed:
+        elif text[at] == _POINT and not pointed:
             pointed = True
         else:
             return np.nan, True
@@ -69,7 +70,7 @@ def read_number(text: NDArray[np.uint8], begin: int, stop: int) -> tuple[float, 
 
 @bare_inner
 def _is_blank(byte: int) -> bool:
-    return byte == 32 or byte == 9 or byte == 10 or byte == 13  # noqa: PLR1714 -- compiled
+    return byte == _BLANK or byte == _TAB or byte == _NEWLINE or byte == _RETURN  # noqa: PLR1714 -- compiled
 
 
 @bare_inner

@@ -8,15 +8,23 @@ document is walked without its words; where it leads to a way, words are cut and
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.contents.columns import read_only
+from headgate.contents.columns import picked, read_only
 from headgate.core.jit import bare
 from headgate.core.text.alphabets import PYTHON
-from headgate.core.text.listing import LEAST, Marks, WordLists, collect, frequent, mark_words
+from headgate.core.text.listing import (
+    LEAST,
+    ListedFilters,
+    Marks,
+    Split,
+    WordLists,
+    collect,
+    frequent,
+    mark_words,
+)
 from headgate.xml.index.arrays import BEGIN, CHILD_AXIS, END, TESTS
 from headgate.xml.index.paths import find_paths, walk_trie
 from headgate.xml.index.scratch import DONE, PATHS
@@ -33,21 +41,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int32]
 
 _NO_WAY = -1
-
-
-class Split(NamedTuple):
-    """Lists, the way of each node of the trie, how many numbers there may be and how many groups are large.
-
-    `joined` tells of each label whether it is a word that other patterns ask for; `whole`, that all patterns
-    are listed.
-    """
-
-    lists: WordLists
-    way: NDArray[np.int8]
-    numbers: int
-    large: int
-    joined: NDArray[np.bool_]
-    whole: bool
 
 
 def are_words(labels: TextPool) -> NDArray[np.bool_]:
@@ -75,16 +68,14 @@ def split(arrays: XmlArrays, labels: TextPool) -> Split | None:
     joined = np.zeros(labels.size, np.bool_)
     joined[trie.label[at[units.made_of(anchor[~fits])]]] = True
     joined &= is_word
-    sizes = np.diff(forests.start)[forest]
+    ends, inside = picked(forests.start, forest)
     # Texts are read twice if some words are left to be joined.
-    if sizes.sum() < max(LEAST, joined.sum()):
+    if len(inside) < max(LEAST, joined.sum()):
         return None
-    begin = forests.start[forest]
-    inside = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
     words, word_number = np.unique(trie.label[end], return_inverse=True)
-    rows = (np.repeat(word_number, sizes), np.repeat(way[trie.parent[end]], sizes), forests.number[inside])
+    of_word, of_way = (np.repeat(each, np.diff(ends)) for each in (word_number, way[trie.parent[end]]))
     lists, large = WordLists.build(
-        _without_marks(labels.take(words)), PYTHON, *(each.astype(np.int32) for each in rows)
+        _without_marks(labels.take(words)), PYTHON, of_word, of_way, forests.number[inside]
     )
     return Split(lists, read_only(way), len(forests.number), large, joined, bool(fits.all()))
 
@@ -107,26 +98,14 @@ def _leaves(arrays: XmlArrays, is_word: NDArray[np.bool_]) -> Ints:
         leaf[path] = known
 
 
-class ListedPatterns:
-    """Such patterns. Any number of threads may ask, each with its scratch."""
+class ListedPatterns(ListedFilters):
+    """Such patterns, asked. The ways of a split are those of each node of the trie."""
 
-    def __init__(self, parts: Split) -> None:
-        self._found = parts
-        self._local = threading.local()
-
-    def find(self, trie: Trie, document: Document, classes: Ints, scratch: MatchScratch) -> int:
-        """Find those that hold; returns how many `out` has, or -1 minus what there was no room for."""
-        local = self._local
-        if not hasattr(local, "marks"):
-            local.marks, local.epoch = Marks.make(self._found.numbers, self._found.large), 0
-        local.epoch = local.marks.next_epoch(local.epoch)
-        parts = self._found
-        return int(_find(trie, document, classes, scratch, parts.lists, parts.way, local.marks, local.epoch))
-
-    def out(self, count: int) -> Ints:
-        """Return what this thread found last, rising."""
-        numbers: Ints = self._local.marks.out[:count].copy()
-        return numbers
+    def find(self, trie: Trie, document: Document, classes: Ints, scratch: MatchScratch) -> Ints | int:
+        """List the numbers of those that hold, rising; or return what there was no room for."""
+        marks, epoch = self._marks()
+        count = _find(trie, document, classes, scratch, self._parts.lists, self._parts.ways, marks, epoch)
+        return marks.out[:count].copy() if count >= 0 else -1 - int(count)
 
 
 @bare

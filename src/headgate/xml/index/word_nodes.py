@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from headgate.contents.columns import read_only
+from headgate.core.bits import lower, packed
 from headgate.core.interning import TextPool
-from headgate.core.jit import kernel
+from headgate.core.jit import bare, kernel
 from headgate.core.text.alphabets import PYTHON
-from headgate.core.text.finding import KnownWords, next_word, number_of
-from headgate.xml.events.document import Document
+from headgate.core.text.finding import KnownWords, next_known, slot_of
+from headgate.xml.events.document import BEGINS, ENDS, LABELS, LEVELS, PARENTS, STOPS, Document
 from headgate.xml.index.paths import CLASSES
 from headgate.xml.language.model import WORD_MARK
 
@@ -69,7 +70,7 @@ class WordNodes(NamedTuple):
                 document.stops,
                 document.text,
                 wanted,
-                *self.known,
+                self.known,
                 marks,
                 last,
                 owner,
@@ -82,7 +83,7 @@ class WordNodes(NamedTuple):
             marks[:], last[:] = 0, -1
         more, names = counts.tolist()
         nodes = len(document.labels) + more
-        laid = np.empty((6, nodes), np.int32)
+        laid = np.empty((STOPS + 1, nodes), np.int32)
         _lay(*document[1:7], owner[:more], word[:more], len(own), laid)
         rows = np.full((names, CLASSES), -1, np.int32)
         rows[:, 0] = self.labels[met[:names]]
@@ -91,17 +92,14 @@ class WordNodes(NamedTuple):
         return larger, read_only(np.concatenate([classes, rows.ravel()]))
 
 
-@kernel
+@bare
 def _find(
     labels: Ints,
     begins: Ints,
     stops: Ints,
     text: NDArray[np.uint8],
     wanted: NDArray[np.bool_],
-    letters: Ints,
-    known_offsets: NDArray[np.int64],
-    known: NDArray[np.uint8],
-    slots: NDArray[np.uint64],
+    known: KnownWords,
     marks: NDArray[np.int64],
     last: Ints,
     owner: Ints,
@@ -114,26 +112,20 @@ def _find(
     `counts` are words of nodes, and different words; `met` are their numbers. `marks` finds one by its
     number: in a slot are the number plus one, and its place in `met`; `last` is the node that had it last.
     """
-    mask = len(marks) - 1
     count, names = 0, 0
     for n in range(len(labels)):
         if not wanted[labels[n]]:
             continue
         at, stop = int(begins[n]), int(stops[n])
         while at < stop:
-            at, begin, end, hashed = next_word(letters, text, at, stop)
-            if begin == end:
-                continue
-            number = number_of(letters, known_offsets, known, slots, text, begin, end, hashed)
+            at, number = next_known(known, text, at, stop)
             if number < 0:
-                continue
-            slot = number & mask
-            while marks[slot] and marks[slot] >> 32 != number + 1:
-                slot = (slot + 1) & mask
+                break
+            slot = slot_of(marks, number)
             if marks[slot] == 0:
                 if names == len(met):
                     return False
-                marks[slot] = (np.int64(number + 1) << 32) | names
+                marks[slot] = packed(number + 1, names)
                 met[names] = number
                 names += 1
             if last[slot] == n:
@@ -141,7 +133,7 @@ def _find(
             if count == len(owner):
                 return False
             last[slot] = n
-            owner[count], word[count] = n, marks[slot] & 0xFFFFFFFF
+            owner[count], word[count] = n, lower(marks[slot])
             count += 1
     counts[0], counts[1] = count, names
     return True
@@ -172,14 +164,14 @@ def _lay(
     at = 0
     for n in range(nodes):
         here = new_number[n]
-        laid[0, here] = labels[n]
-        laid[1, here] = new_number[parents[n]] if parents[n] >= 0 else parents[n]
+        laid[LABELS, here] = labels[n]
+        laid[PARENTS, here] = new_number[parents[n]] if parents[n] >= 0 else parents[n]
         # The words of the last node below are behind it.
-        laid[2, here] = new_number[ends[n] + 1] - 1
-        laid[3, here] = levels[n]
-        laid[4, here], laid[5, here] = begins[n], stops[n]
+        laid[ENDS, here] = new_number[ends[n] + 1] - 1
+        laid[LEVELS, here] = levels[n]
+        laid[BEGINS, here], laid[STOPS, here] = begins[n], stops[n]
         for behind in range(here + 1, new_number[n + 1]):
-            laid[0, behind] = names + word[at]
-            laid[1, behind], laid[2, behind], laid[3, behind] = here, behind, levels[n] + 1
-            laid[4, behind], laid[5, behind] = 0, 0
+            laid[LABELS, behind] = names + word[at]
+            laid[PARENTS, behind], laid[ENDS, behind], laid[LEVELS, behind] = here, behind, levels[n] + 1
+            laid[BEGINS, behind], laid[STOPS, behind] = 0, 0
             at += 1

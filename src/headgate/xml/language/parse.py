@@ -227,7 +227,7 @@ class _Reader:
             if test is not None:
                 self._test(base, test, at)
             return base
-        nodes, place, axis, last = self.nodes, base, model.CHILD, steps[-1]
+        nodes, node, axis, last = self.nodes, base, model.CHILD, steps[-1]
         closed = "" if base == model.ROOT else _closed[nodes[base].label]
         for step in steps:
             if step is syntax.ANYWHERE:
@@ -245,9 +245,9 @@ class _Reader:
                 raise RefusedFilterError(closed, step.at)
             closed = _closed[label]
             if closed:
-                self._check_closed(step, root=place == model.ROOT and axis == model.CHILD)
-            parent, place = place, len(nodes)
-            if place == MAX_NODES:
+                self._check_closed(step, root=node == model.ROOT and axis == model.CHILD)
+            parent, node = node, len(nodes)
+            if node == MAX_NODES:
                 raise RefusedFilterError(f"the filter has more than {MAX_NODES} steps", step.at)
             returns = step.returns
             if returns is None:
@@ -262,18 +262,18 @@ class _Reader:
                 nodes.append(model.Node(label, axis, parent, (), returns))
                 for each in step.conditions:
                     if type(each) is syntax.Path:
-                        self._path(each, place)
+                        self._path(each, node)
                     else:
-                        self.condition(each, place)
+                        self.condition(each, node)
                 if test is not None and step is last:
-                    self._test(place, test, at)
-                tests = self._tests.pop(place, ())
+                    self._test(node, test, at)
+                tests = self._tests.pop(node, ())
                 if tests:
-                    nodes[place] = model.Node(label, axis, parent, tests, returns)
+                    nodes[node] = model.Node(label, axis, parent, tests, returns)
             axis = model.CHILD
         if axis != model.CHILD:
             raise RefusedFilterError(refusal.not_an_axis("descendant-or-self"), path.at)
-        return place
+        return node
 
     def _check_closed(self, step: Step, *, root: bool) -> None:
         """Refuse a kind of nodes that patterns have not, and what cannot be right below the document."""

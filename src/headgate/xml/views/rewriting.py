@@ -195,10 +195,10 @@ def rewriting(patterns: Sequence[Pattern], view: int, inputs: Sequence[int]) -> 
     covered = [0] * len(target.nodes)
     for number, one in enumerate(inputs):
         source = patterns[one]
-        found = pairs(source, target) if needed(source) else None
-        if found is None:
+        every = pairs(source, target) if needed(source) else None
+        if every is None:
             raise PlanError(f"view {view} cannot be computed from view {one}, which does not embed in it")
-        for index, images in enumerate(found):
+        for index, images in enumerate(every):
             for image in sorted(images):
                 given = provides(source.nodes[index], target.nodes[image])
                 covered[image] |= given

@@ -16,11 +16,11 @@ first met.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from headgate.contents.documents import BaseMatcher
+from headgate.contents.documents import DecidingMatcher
 from headgate.errors import EventError
 from headgate.xml.events.document import SourcedDocument
 from headgate.xml.index.build import build
@@ -28,16 +28,15 @@ from headgate.xml.index.columns import take
 from headgate.xml.index.matching import Matcher
 from headgate.xml.language.model import CONTAINS, SIGNS, TEXT
 from headgate.xml.whole.evaluating import compiled, tree_of
-from headgate.xml.whole.reading import EVERY_TIME
+from headgate.xml.whole.reading import BY_PATTERN, EVERY_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
-    from headgate.xml.index.matching import Prepared
 
 
 _CONTAINS, _UNEQUAL = SIGNS.index(CONTAINS), SIGNS.index("!=")
@@ -118,18 +117,17 @@ STEPS_AT_ONCE = 1024.0
 """Steps of lxml that count as one word of the index, where work is counted."""
 
 
-class Decider(BaseMatcher):
-    """Filters in columns, with the matcher of their patterns."""
+class Decider(DecidingMatcher):
+    """Filters in columns, with the matcher of their patterns; lxml is asked."""
 
     def __init__(self, matcher: Matcher, columns: Columns, text: Callable[[int], str]) -> None:
-        self._matcher = matcher
+        super().__init__(
+            matcher, columns.first, np.repeat(columns.asked == BY_PATTERN, np.diff(columns.first))
+        )
         self._columns = columns
         self._text = text
-        self._asked = columns.asked != 0
-        self._plain = not self._asked.any()
-        self._owner = np.repeat(np.arange(columns.size), np.diff(columns.first))
-        self._always = np.flatnonzero(columns.asked == EVERY_TIME)
-        self._loose: dict[Readings, tuple[Matcher, NDArray[np.int64]]] = {}
+        self._always = np.flatnonzero(columns.asked == EVERY_TIME).astype(np.int32)
+        self._loose: dict[Readings, tuple[Matcher, NDArray[np.int32]]] = {}
 
     @cached_property
     def _tested(self) -> Readings:
@@ -140,72 +138,36 @@ class Decider(BaseMatcher):
         )
         return Readings(numbers, texts)
 
-    @property
-    def finds_words(self) -> bool:
-        """Tell whether words are looked up to encode a document."""
-        return self._matcher.finds_words
-
-    def encode(self, document: Document) -> Prepared:
-        """Make of a document what patterns are asked with."""
-        return self._matcher.encode(document)
-
-    def match_encoded(
-        self, document: Document, encoded: Prepared, left_out: dict[int, str]
-    ) -> NDArray[np.int64]:
-        """List the filters that hold for a document that is encoded, rising."""
-        if self._plain:
-            plain: NDArray[Any] = self._matcher.match_encoded(document, encoded, left_out)
-            return plain
-        sure, wanted = self._candidates(document, encoded, left_out)
-        if not len(wanted):
-            return sure
-        held = self._decide(document, wanted.tolist(), left_out)
-        return np.sort(np.concatenate([sure, np.array(held, np.int64)])) if held else sure
-
-    def candidates(self, document: Document) -> NDArray[np.int64]:
-        """List the filters that lxml is asked about for a document."""
-        if self._plain:
-            return np.zeros(0, np.int64)
-        return self._candidates(document, self.encode(document), {})[1]
-
-    def _candidates(
-        self, document: Document, encoded: Prepared, left_out: dict[int, str]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """List the filters that hold by their patterns, and those that lxml is to be asked about."""
-        lost: dict[int, str] = {}
-        reached = np.unique(self._owner[self._matcher.match_encoded(document, encoded, lost)])
-        given = self._asked[reached]
-        sure, wanted = reached[~given], [reached[given], self._always]
-        for pattern, why in lost.items():
-            number = int(self._owner[pattern])
-            if self._asked[number]:
-                wanted.append(np.array([number]))
-            else:
-                left_out[number] = why
+    def _asked_besides(self, document: Document, lost: dict[int, str]) -> list[NDArray[np.int32]]:
+        # A pattern that was too much may hold: lxml tells.
+        undecided = [pattern for pattern in lost if not self._decides[pattern]]
+        for pattern in undecided:
+            del lost[pattern]
+        asked = [self._owner[undecided], self._always]
         differ = Readings(
             self._tested.numbers and has_exponents(document),
             self._tested.texts and has_parted_texts(document),
         )
-        if any(differ):
-            wanted.append(self._loosely(document, differ))
-        return sure, np.unique(np.concatenate(wanted))
+        return [*asked, self._loosely(document, differ)] if any(differ) else asked
 
-    def _loosely(self, document: Document, differ: Readings) -> NDArray[np.int64]:
+    def _loosely(self, document: Document, differ: Readings) -> NDArray[np.int32]:
         """List filters for which lxml may say otherwise than the tests of their patterns."""
         if differ not in self._loose:
             columns, patterns = loosened(self._columns, differ)
             self._loose[differ] = Matcher(build(columns), columns.labels), self._owner[patterns]
         matcher, owner = self._loose[differ]
         lost: dict[int, str] = {}
-        found = matcher.match(document, lost)
-        return np.concatenate([owner[found], owner[np.array(list(lost), np.int64)]])
+        patterns = np.concatenate([matcher.match(document, lost), np.array(list(lost), np.int32)])
+        return owner[patterns].astype(np.int32)
 
-    def _decide(self, document: Document, numbers: Iterable[int], left_out: dict[int, str]) -> list[int]:
-        """Ask lxml about some filters; equal texts are asked once."""
+    def _ask(
+        self, document: Document, numbers: NDArray[np.int32], left_out: dict[int, str]
+    ) -> NDArray[np.int32]:
+        # Equal texts are asked once.
         tree = tree_of(document)
         known: dict[str, bool | str] = {}
         held: list[int] = []
-        for number in numbers:
+        for number in numbers.tolist():
             text = self._text(number)
             verdict = known.get(text)
             if verdict is None:
@@ -221,23 +183,13 @@ class Decider(BaseMatcher):
                 held.append(number)
             elif verdict:
                 left_out[number] = str(verdict)
-        return held
+        return np.array(held, np.int32)
+
+    def _asking(self, document: Document, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
+        tree = tree_of(document)
+        return np.array([compiled(self._text(each)).work(tree) / STEPS_AT_ONCE for each in numbers.tolist()])
 
     def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
-        """Match a document once more, and add for each filter whether it is checked, and what that takes.
-
-        A filter that lxml decides is a candidate if one of its patterns is; if that holds, what lxml may do
-        for it counts too.
-        """
-        if self._plain:
-            self._matcher.costs(document, candidates, work)
-            return
-        own = np.zeros(len(self._owner), np.int64)
-        spent = np.zeros(len(self._owner))
-        self._matcher.costs(document, own, spent)
-        reached = np.unique(self._owner[own > 0])
-        candidates[reached] += 1
-        np.add.at(work, self._owner, spent)
+        """Count those that are asked every time as checked, too."""
+        super().costs(document, candidates, work)
         candidates[self._always] += 1
-        for number in self.candidates(document).tolist():
-            work[number] += compiled(self._text(number)).work(tree_of(document)) / STEPS_AT_ONCE

@@ -228,12 +228,12 @@ MOST = 1_000_000
 class SelectedAnswer(NamedTuple):
     """What an expression selects in a document, as texts."""
 
-    found: ResultRows
+    selected: ResultRows
 
     @property
     def values(self) -> tuple[tuple[str, ...] | None, ...]:
         """Return what was selected, as one column."""
-        return (tuple(row[0] for row in self.found.rows if row),)
+        return (tuple(row[0] for row in self.selected.rows if row),)
 
     @property
     def contents(self) -> tuple[tuple[str, ...] | None, ...]:
@@ -242,17 +242,19 @@ class SelectedAnswer(NamedTuple):
 
     def tuples(self, limit: int = 1000) -> Tuples:
         """List what was selected."""
-        rows = tuple(self.found.rows[:limit])
-        return Tuples(self.found.names, rows, self.found.complete and len(rows) == len(self.found.rows))
+        rows = tuple(self.selected.rows[:limit])
+        return Tuples(
+            self.selected.names, rows, self.selected.complete and len(rows) == len(self.selected.rows)
+        )
 
     def rows(self) -> int:
         """Count what was selected."""
-        return len(self.found.rows)
+        return len(self.selected.rows)
 
     @property
     def nbytes(self) -> int:
         """Count the bytes that are sent."""
-        return sum(len(text.encode()) for row in self.found.rows for text in row)
+        return sum(len(text.encode()) for row in self.selected.rows for text in row)
 
     def plain(self) -> list[dict[str, Any]]:
         """Return it for JSON."""
