@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headgate.core.wording import Worded
 from headgate.errors import SubscriptionError
 from headgate.graph.arrays import flags_of, has_bits
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
@@ -83,7 +84,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class GraphExplanation:
+class GraphExplanation(Worded):
     """Why a subscription gets an event or not.
 
     reason       SERVED, OWN_FILTER, NO_PATH or BLOCKED
@@ -104,10 +105,6 @@ class GraphExplanation:
     def matches(self) -> bool:
         """Tell whether the subscription gets the event."""
         return self.reason == SERVED
-
-    def text(self) -> str:
-        """Say why, for people."""
-        return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """Say why, line by line."""

@@ -30,6 +30,7 @@ from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import write_snapshot
 from headgate.core.subscription import MIXED, Subscription
 from headgate.core.values import find_name
+from headgate.core.wording import Worded
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OtherKind:
+class OtherKind(Worded):
     """Why a filter does not hold for an event: it looks at another kind of content."""
 
     title: str

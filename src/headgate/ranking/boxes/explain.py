@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.core.ranks import Best
+from headgate.core.wording import Worded
 from headgate.ranking.boxes.ends import MISSING, OVERLAP
 from headgate.ranking.boxes.methods import AUTO, EXACTLY
 from headgate.ranking.boxes.threshold import combined
@@ -45,7 +46,7 @@ class WhatIf:
 
 
 @dataclass(frozen=True)
-class BoxExplanation:
+class BoxExplanation(Worded):
     """Why a box has its rank.
 
     value     what it is ranked by, None if it does not match
@@ -79,10 +80,6 @@ class BoxExplanation:
         if self.value is None or self.last is None or self.entered:
             return None
         return self.last.value - self.value
-
-    def text(self) -> str:
-        """Say why, for people."""
-        return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """Say why, line by line."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.protocol import alone
 from headgate.core.ranks import Best
+from headgate.core.wording import Worded
 from headgate.ranking.rows import best
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ClauseValue(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RankExplanation:
+class RankExplanation(Worded):
     """A subscription, an event, and the best k.
 
     runs       whether it is in the running: it matches (exact), or anything of it holds (relaxed)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.protocol import EVERY_EVENT, Access
+from headgate.core.wording import Worded
 from headgate.rdf.explain.notes import edge_note, held_note, reason, shown
 from headgate.rdf.index.bindings import (
     STEPS,
@@ -137,7 +138,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Worded):
     """The verdict, and what becomes of edges and filters under one binding.
 
     If the filter matches, the binding is the first one found. If not, it is the one under which the most
@@ -224,7 +225,7 @@ def _seen(terms: Iterable[Term], binding: Mapping[Term, Term]) -> str:
 
 
 @dataclass(frozen=True)
-class QueryExplanation:
+class QueryExplanation(Worded):
     """The verdict, what became of each pattern that was indexed, and what the evaluator said.
 
     `answered` is None if the evaluator was not asked: a pattern decided, or none of them holds.

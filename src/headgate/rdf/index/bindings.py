@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from headgate.core.wording import in_html, table
 from headgate.errors import EventError
 from headgate.rdf.language import model
 from headgate.rdf.language.rewrite import variables
@@ -161,6 +162,17 @@ class Bindings(NamedTuple):
     names: tuple[Term, ...]
     rows: tuple[tuple[Term, ...], ...]
     complete: bool
+
+    def lines(self) -> list[str]:
+        """List the rows for people, the first twenty."""
+        return table(self.names, self.rows, complete=self.complete)
+
+    def __str__(self) -> str:
+        """Say it for people: `repr` has the fields."""
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return in_html(str(self))
 
     def plain(self) -> list[dict[str, str]]:
         """Return the rows by name, without what N-Triples writes around them."""

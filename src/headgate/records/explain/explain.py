@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from headgate.core.casts import to_date, to_double, to_int, to_timestamp
 from headgate.core.text.alphabets import words
 from headgate.core.values import PRESENT, micros
+from headgate.core.wording import Worded
 from headgate.records.computed import LOWER, compute, shown, value_of
 from headgate.records.language import model
 from headgate.records.language.model import NULL, Expression, Literal, LiteralType, Op
@@ -243,7 +244,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Worded):
     """The verdict, the clauses from left to right, and the fewest clauses that would have to change.
 
     With the clauses of the nearest miss replaced by TRUE the filter matches, and with fewer it does not. It

@@ -16,6 +16,7 @@ import numpy as np
 from headgate.contents.kind import Results, table_lines
 from headgate.contents.results import NOTHING, ResultRows
 from headgate.core.jit import kernel
+from headgate.core.wording import SHOWN, Worded, table
 from headgate.xml.answers.structural import (
     Flat,
     Ids,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class Answer(Worded):
     """What a pattern gives for a document; it stands alone, without the document.
 
     One entry for each node of the pattern. `values` and `contents` are None where the node does not return
@@ -86,6 +87,11 @@ class Answer:
         """Count the bytes that are sent: 12 for an id, and the texts."""
         texts = (text for column in (*self.values, *self.contents) if column for text in column)
         return 12 * self.rows() + sum(len(text.encode()) for text in texts)
+
+    def lines(self) -> list[str]:
+        """List the tuples for people, the first twenty."""
+        tuples = self.tuples(SHOWN)
+        return table(tuples.names, tuples.written(), complete=tuples.complete)
 
     def plain(self) -> list[dict[str, Any]]:
         """Return it for JSON: an object for each node of the pattern."""

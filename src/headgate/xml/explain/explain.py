@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from headgate.core.text.alphabets import PYTHON
+from headgate.core.wording import Worded
 from headgate.errors import EventError
 from headgate.xml.events.document import Document
 from headgate.xml.index.live import ask_one
@@ -174,7 +175,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Worded):
     """The verdict, and what stands for each node of the pattern.
 
     If the pattern holds, that is an embedding. If not, it is the largest part of the pattern that embeds, of
@@ -311,7 +312,7 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class WholeExplanation:
+class WholeExplanation(Worded):
     """The verdict, what is indexed and how it fares, and what lxml says.
 
     `parts` are the patterns of which one must hold, each with what can be found of it; the nearest is first.
