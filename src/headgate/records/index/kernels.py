@@ -365,19 +365,18 @@ def _add_entry(
     out: NDArray[np.int32],
     n: int,
 ) -> int:
-    """Add the filter of the entry in full at a place to out[n:] if it holds; returns as `run_clusters` does."""
+    """Add the filter of an entry to out[n:] if it holds; returns the new n, even if out is too short."""
     stream = index.stream
     head, pc = stream[at], at + HEAD_WORDS
     number = head >> FLAGS
-    if (head & DUPLICATE and seen[number] == stamp) or not checks_hold(
-        index, events, stream, events.codes, e, head, pc, pc + stream[at + LENGTH]
-    ):
+    if head & DUPLICATE and seen[number] == stamp:
+        return n
+    if not checks_hold(index, events, stream, events.codes, e, head, pc, pc + stream[at + LENGTH]):
         return n
     if removed[number]:
         return n
-    if n >= len(out):
-        return -1
-    out[n] = number
+    if n < len(out):
+        out[n] = number
     if head & DUPLICATE:
         seen[number] = stamp
     return n + 1
@@ -418,18 +417,14 @@ def run_clusters(
             at = behind_entry(stream, at)
             if not stream[here] & REFERENCE:
                 n = _add_entry(index, events, e, here, seen, stamp, removed, out, n)
-                if n < 0:
-                    return -1
             elif is_allowed(stream, buckets, here):
                 late[kept] = stream[here + WHERE]
                 kept += 1
                 prefetch(stream, stream[here + WHERE])
         for i in range(kept):
             n = _add_entry(index, events, e, late[i], seen, stamp, removed, out, n)
-            if n < 0:
-                return -1
         if c >= count:
-            return n
+            return n if n <= len(out) else -1
 
 
 @bare
