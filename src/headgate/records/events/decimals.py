@@ -96,19 +96,20 @@ def _long_keys(array: pa.Array[Any]) -> Ints:
     """Return the keys of decimals that are not 0, whatever their size."""
     kind: Any = array.type
     written = array.view(pa.decimal128(38) if kind.bit_width == 128 else pa.decimal256(76)).cast(pa.string())
-    digits = pc.utf8_ltrim(written, "-")
+    digits: Any = pc.utf8_ltrim(written, "-")
     size = pc.binary_length(digits)
     own = _parsed(digits, pa.scalar(-kind.scale))
     short = _parsed(pc.utf8_slice_codeunits(digits, 0, SHORT), pc.subtract(size, SHORT + kind.scale))
-    more = np.asarray(pc.binary_length(pc.utf8_rtrim(digits, "0"))) > SHORT
+    some: Any = pc.utf8_rtrim(digits, "0")
+    more = np.asarray(pc.binary_length(some)) > SHORT
     # The short decimal below is that of the same double, or that double's is above, or it has none.
     keys = 3 * double_numbers(own) + np.where(more, np.where(short == own, 2, 0), 1)
     return np.where(np.asarray(pc.starts_with(written, "-")), 2 - keys, keys)
 
 
-def _parsed(digits: pa.Array[Any], exponent: pa.Array[Any] | pa.Scalar[Any]) -> NDArray[np.float64]:
+def _parsed(digits: Any, exponent: Any) -> NDArray[np.float64]:
     """Read doubles from digits and exponents of ten."""
-    power = pc.cast(exponent, pa.string())
+    power: Any = pc.cast(exponent, pa.string())
     return np.asarray(pc.binary_join_element_wise(digits, power, "e").cast(pa.float64()), np.float64)
 
 
