@@ -109,8 +109,7 @@ def _long_keys(array: pa.Array[Any]) -> Ints:
 
 def _parsed(digits: Any, exponent: Any) -> NDArray[np.float64]:
     """Read doubles from digits and exponents of ten."""
-    power: Any = pc.cast(exponent, pa.string())
-    return np.asarray(pc.binary_join_element_wise(digits, power, "e").cast(pa.float64()), np.float64)
+    return np.asarray(pc.binary_join_element_wise(digits, exponent.cast(pa.string()), "e").cast(pa.float64()))
 
 
 def _words(array: pa.Array[Any]) -> Words:
