@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-def test_an_older_view_of_the_tail_stays_sound() -> None:
-    index = RdfIndex.build([])
-    for n in range(3):
-        index.subscribe(Subscription(n, f"ASK {{ ?x <urn:p{n}> ?y }}", "sparql"))
-    view = index._state.tail.view()  # noqa: SLF001 -- what a reader in another thread holds
-    for n in range(3, 200):
-        index.subscribe(Subscription(n, f'ASK {{ ?x <urn:p{n}> "{"y" * 500}{n}" }}', "sparql"))
-    graph = make_graph([("<urn:a>", f"<urn:p{n}>", literal("y" * 500 + str(n))) for n in range(200)])
-    assert view.match(graph, {}).tolist() == [0, 1, 2]
-    assert index.match(Event("e", graph, content_type="nt")) == list(range(200))
-
-
 def test_readers_while_filters_come_and_go() -> None:
     stays = [Subscription(f"stays{n}", f"ASK {{ ?x <urn:p> <urn:{n}> }}", "sparql") for n in range(5)]
     index = RdfIndex.build(stays)
