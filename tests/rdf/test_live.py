@@ -6,14 +6,15 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Event, Subscription
+from headgate import Event, Subscription, Taxonomy
+from headgate.rdf.events.encode import Layouts
 from headgate.rdf.events.reading import make_graph, read_graph
 from headgate.rdf.index.index import RdfIndex
-from headgate.rdf.language.model import literal
+from headgate.rdf.language.model import SUBCLASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +78,25 @@ def interrupted(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("before", [iter(range(moment)) for moment in range(60)])
+def test_a_layout_is_of_its_version(before: Iterator[int]) -> None:
+    """Another thread asks as well, between two instructions."""
+    taxonomy, layouts = Taxonomy.of([("<urn:a>", SUBCLASS, "<urn:b>")]), Layouts()
+    layouts.of(taxonomy, ())
+    taxonomy.add(("<urn:c>", SUBCLASS, "<urn:d>"))
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        frame.f_trace_opcodes = True
+        if frame.f_code is Layouts.of.__code__ and event == "opcode" and next(before, None) is None:
+            layouts.of(taxonomy, ())
+        return trace
+
+    sys.settrace(trace)
+    found = layouts.of(taxonomy, ())
+    sys.settrace(None)
+    assert [each.pool.size for _, each in (found, layouts.of(taxonomy, ()))] == [5, 5]
 
 
 def test_an_interrupted_read_does_not_answer_the_next_one() -> None:

@@ -88,17 +88,16 @@ class Layouts:
     """The layouts of a version of a taxonomy, which dictionaries that follow each other share, by hats."""
 
     def __init__(self) -> None:
-        self._version = -1
-        self._known: dict[tuple[str, ...], TaxonomyLayout] = {}
+        self._last: tuple[int, dict[tuple[str, ...], TaxonomyLayout]] = (-1, {})
+        """A version and its layouts, replaced as a whole: threads share them without a lock."""
 
     def of(self, taxonomy: Taxonomy, hats: tuple[str, ...]) -> tuple[int, TaxonomyLayout]:
         """Return the version of a taxonomy and its layout."""
-        version, known = taxonomy.version, self._known
-        if version != self._version:
-            known = {}
+        version, last = taxonomy.version, self._last
+        known = last[1] if version == last[0] else {}
         if hats not in known:
             known[hats] = lay_out(taxonomy.closure(), hats)
-        self._version, self._known = version, known
+        self._last = version, known
         return version, known[hats]
 
 
