@@ -186,6 +186,8 @@ XPATHS = [
     ("//a[b⟪,c]", "',' is not supported: join paths by and"),
     ("//a[b ⟪= 3 = 4]", "one comparison at a time: join two by and, as in [a > 1 and a = 5]"),
     ("//a[⟪contains(b, 'x', 'y')]", f"contains() takes 2 arguments, not 3: {ARGUMENTS}"),
+    ("//a[contains(b, ⟪", ARGUMENTS),
+    ("//a[sum(⟪", "the filter ends too early: expected a path or a condition"),
     ("//a[⟪contains()]", f"contains() takes 2 arguments, not 0: {ARGUMENTS}"),
     ("//a[contains ⟪b]", "b cannot stand here: join conditions by and, steps by / or //"),
     ("//a[contains(⟪/b, 'x')]", "a path in brackets begins at the step before them: write b"),

@@ -159,8 +159,6 @@ def not_behind(texts: Sequence[str], at: int, expected: str, dialect: str) -> Re
 def no_operand(texts: Sequence[str], at: int, dialect: str) -> RefusedFilterError:
     """Say why no path and no condition begins with a word."""
     word, before = texts[at], texts[at - 1] if at else ""
-    if word == words.END and (before == "," or before[-1:] == "(" != before):
-        return RefusedFilterError(ARGUMENTS, at)
     value = before in ("=", "!=", "<", "<=", ">", ">=")
     expected = f"expected {'a text in quotes or a number' if value else 'a path or a condition'}"
     if word == words.END:
