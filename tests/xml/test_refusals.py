@@ -105,6 +105,7 @@ XPATHS = [
     ("//a[⟪", "the filter ends too early: expected a path or a condition"),
     ("//a⟪]", "']' cannot stand here: expected and or the end"),
     ("//a[b⟪", "the filter ends too early: expected ']' or and"),
+    ("//b ⟪'y'", "'y' cannot stand here: expected '/', '//', a mark, '[', a comparison, and or the end"),
     ("//a ⟪b", "b cannot stand here: join conditions by and, steps by / or //"),
     ("//a[b]⟪c", "c cannot stand here: join conditions by and, steps by / or //"),
     ("//@a/⟪b", "an attribute has nothing below it: put it last, or in brackets"),

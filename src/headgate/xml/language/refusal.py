@@ -152,6 +152,10 @@ def not_behind(texts: Sequence[str], at: int, expected: str, dialect: str) -> Re
             else "join conditions by and, steps by / or //"
         )
     else:
+        if kind in (words.STRING, words.NUMBER) and "and" in expected:
+            marked = before == "]" or words.kind_of(before, dialect) == words.MARK
+            if marked or words.step_of[before]:
+                expected = f"'/', '//', {'' if marked else 'a mark, '}'[', a comparison, {expected}"
         reason = _nowhere(texts, at, dialect) or f"{shown(word)} cannot stand here: expected {expected}"
     return RefusedFilterError(reason, at)
 
