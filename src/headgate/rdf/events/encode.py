@@ -56,18 +56,16 @@ def features_of(arrays: RdfArrays) -> Features:
     named = TextPool(offsets, data)
     words = arrays.checks.words
     checks = set(words[roles_of(words) == HEAD].tolist())
-    hats = []
-    if HAT.encode() + b"<" in data.tobytes():
-        texts = (named.text(code) for code in np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())
-        hats = [text[1:] for text in texts if text.startswith(HAT)]
+    codes = np.unique(edges.p[edges.p > ALWAYS_CODE])
+    hats = codes[data[offsets[codes]] == ord(HAT)].tolist()
     return Features(
         lines=bool(len(arrays.groups.slot)) or bool({RANGE, PAIR} & checks),
         suffixes=SUFFIX in checks,
         classes=bool(isa.any()),
         class_variables=bool((edges.o[isa] < 0).any()),
         always=bool((edges.p == ALWAYS_CODE).any()),
-        hats=tuple(hats),
-        texts=sum(map(extending.bit_of, np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())),
+        hats=tuple(named.text(code)[1:] for code in hats),
+        texts=sum(map(extending.bit_of, codes.tolist())),
     )
 
 
