@@ -110,6 +110,7 @@ def test_the_version(headgate: Command) -> None:
         ("generate records --output events.jsonl", "is a file"),
         ("demo --subscriptions 0", "is not in the range"),
         ("demo --output subs.jsonl", "is a file"),
+        ("warm --copy-to subs.jsonl", "is a file"),
         ("demo --conf nonsense", "--conf nonsense: write NAME=VALUE"),
         ("match --snapshot snapshot --events events.jsonl --output m.jsonl --conf x", "write NAME=VALUE"),
     ],

@@ -61,8 +61,8 @@ def test_what_filters_give() -> None:
     assert engine.answer(TREE, "tree") is not None
     assert engine.answer(GRAPH, "tree") is None
     for call, wrong, reason in (
-        (engine.bindings, "old", "binds no variables: those of RDF do"),
-        (engine.answer, "art", "returns no nodes: those of XML do"),
+        (engine.bindings, "old", "the filter of 'old' binds no variables: those of RDF do"),
+        (engine.answer, "art", "the filter of 'art' returns no nodes: those of XML do"),
         (engine.answer, "nobody", "there is no subscription 'nobody' here"),
     ):
         with pytest.raises(SubscriptionError, match=reason):

@@ -10,8 +10,9 @@ import pytest
 from headgate import Edge, Event, Node, Subscription
 from headgate.errors import GraphError
 from headgate.graph.build.tables import read_tables
-from headgate.graph.index import GraphIndex
+from headgate.graph.index import EVALUATORS, GraphIndex
 from headgate.records.index.index import RecordIndex
+from headgate.xml.index.index import XmlIndex
 
 
 def nodes(**columns: list[object]) -> pa.Table:
@@ -172,8 +173,12 @@ def test_empty_and_tiny_graphs() -> None:
         index.match(Event("e", {}, source="a"))
     alone = GraphIndex.build([Node("a", subscription="s")], [], room=RecordIndex)
     assert alone.match(Event("e", {}, source="a")) == []
-    with pytest.raises(Exception, match="event 'e' has no source"):
-        alone.match(Event("e", {}))
+    cycle = GraphIndex.build([Node("a"), Node("b")], [Edge("a", "b"), Edge("b", "a")], room=XmlIndex)
+    for evaluator in EVALUATORS:
+        with pytest.raises(Exception, match="event 'e' has no source"):
+            cycle.match(Event("e", "<r/>", content_type="xml"), evaluator)
+        with pytest.raises(Exception, match="not valid XML"):
+            cycle.match(Event("e", "<r", source="a", content_type="xml"), evaluator)
     with pytest.raises(
         Exception, match=r"event 'e' has the source \{'tid': 't'\}: .* by text or a whole number"
     ):

@@ -264,9 +264,11 @@ def test_entities() -> None:
 def test_relative_links_follow_the_base() -> None:
     links = ["<channel><link>http://a.example/x/</link></channel>"]
     links += [f"<item><link>{link}</link></item>" for link in ("y z", "y")]
-    one, two = forgiven("".join(links))
+    links += [f"<item xml:base='http://a.b/{n}/'><link>/z</link></item>" for n in ("100%", "%zz", "x|y")]
+    one, two, *odd = forgiven("".join(links))
     assert any(s == "_:item1" for s, _, _ in one), "a blank is not part of an IRI"
     assert any(s == "<http://a.example/x/y>" for s, _, _ in two)
+    assert all("<http://a.b/z>" in {s for s, _, _ in each} for each in odd)
 
 
 def test_an_odd_language_is_no_language() -> None:

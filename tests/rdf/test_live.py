@@ -6,30 +6,19 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headgate import Event, Subscription
+from headgate import Event, Subscription, Taxonomy
+from headgate.rdf.events.encode import Layouts
 from headgate.rdf.events.reading import make_graph, read_graph
 from headgate.rdf.index.index import RdfIndex
-from headgate.rdf.language.model import literal
+from headgate.rdf.language.model import SUBCLASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
-
-
-def test_an_older_view_of_the_tail_stays_sound() -> None:
-    index = RdfIndex.build([])
-    for n in range(3):
-        index.subscribe(Subscription(n, f"ASK {{ ?x <urn:p{n}> ?y }}", "sparql"))
-    view = index._state.tail.view()  # noqa: SLF001 -- what a reader in another thread holds
-    for n in range(3, 200):
-        index.subscribe(Subscription(n, f'ASK {{ ?x <urn:p{n}> "{"y" * 500}{n}" }}', "sparql"))
-    graph = make_graph([("<urn:a>", f"<urn:p{n}>", literal("y" * 500 + str(n))) for n in range(200)])
-    assert view.match(graph, {}).tolist() == [0, 1, 2]
-    assert index.match(Event("e", graph, content_type="nt")) == list(range(200))
 
 
 def test_readers_while_filters_come_and_go() -> None:
@@ -89,6 +78,25 @@ def interrupted(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("before", [iter(range(moment)) for moment in range(60)])
+def test_a_layout_is_of_its_version(before: Iterator[int]) -> None:
+    """Another thread asks as well, between two instructions."""
+    taxonomy, layouts = Taxonomy.of([("<urn:a>", SUBCLASS, "<urn:b>")]), Layouts()
+    layouts.of(taxonomy, ())
+    taxonomy.add(("<urn:c>", SUBCLASS, "<urn:d>"))
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        frame.f_trace_opcodes = True
+        if frame.f_code is Layouts.of.__code__ and event == "opcode" and next(before, None) is None:
+            layouts.of(taxonomy, ())
+        return trace
+
+    sys.settrace(trace)
+    found = layouts.of(taxonomy, ())
+    sys.settrace(None)
+    assert [each.pool.size for _, each in (found, layouts.of(taxonomy, ()))] == [5, 5]
 
 
 def test_an_interrupted_read_does_not_answer_the_next_one() -> None:

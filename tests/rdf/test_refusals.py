@@ -57,7 +57,7 @@ QUERIES = [
     ("SELECT ⟪* { ?x ?y ?z } GROUP BY ?x", "SELECT * cannot stand with GROUP BY: name the variables"),
     # Conditions.
     ("ASK { ?x ?y ?z FILTER(⟪regex(?z)) }", "regex takes 2 or 3 arguments, not 1"),
-    ("ASK { ?x ?y ?z FILTER(⟪foo(?z)) }", "foo is not a function of SPARQL 1.1"),
+    ("ASK { ?x ?y ?z FILTER(⟪lower(?z)) }", "lower is not a function of SPARQL 1.1: did you mean LCASE?"),
     ("ASK { ?x ?y ?z FILTER(⟪isIRI(?z, ?x)) }", "isIRI takes 1 argument, not 2"),
     ("ASK { ?x ?y ?z FILTER(⟪CONTAINS(?z)) }", "CONTAINS takes 2 arguments, not 1"),
     ("ASK { ?x ?y ?z FILTER ⟪?z }", "FILTER takes its condition in parentheses"),

@@ -184,8 +184,20 @@ def test_events_repeat_after_the_publications() -> None:
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
-    with pytest.raises(HeadgateError, match=r"0\.03 of the subscriptions cannot match each of 50 publi"):
-        Paper(ratio=0.03)
+    for make, complaint in (
+        (lambda: Paper(subscription=(5, 3)), r"a subscription of 5 nodes and 3 edges"),
+        (lambda: Paper(subscription=(1, 1)), r"a subscription of 1 nodes"),
+        (lambda: Paper(publication=(4, 9)), r"5 nodes of 4 of 10000"),
+        (lambda: Paper(nodes=30), r"5 nodes of 35 of 30"),
+        (lambda: Paper(stars=6), r"6 stars of 5 nodes: give as many at most"),
+        (lambda: Paper(publications=0), r"a publication and an unsent graph at least"),
+        (lambda: Paper(overlap=1.5), r"are parts, from 0 to 1"),
+        (lambda: Paper(ratio=0.03), r"0\.03 of the subscriptions cannot match each of 50 publications"),
+        (lambda: Stars(widths=(0.3, 0.2)), r"give two parts, the lesser first"),
+        (lambda: Stars(read_classes([])), r"there must be a class at least"),
+    ):
+        with pytest.raises(HeadgateError, match=complaint):
+            make()
 
 
 # Stars.
@@ -244,13 +256,6 @@ def test_filters_ask_for_a_class_properties_and_ranges() -> None:
         assert len({edge.property for edge in rest}) == len({edge.object for edge in rest}) == len(rest)
     structures = {frozenset(own(edge) for edge in pattern.edges) for pattern in patterns}
     assert 0.6 < len(structures) / len(patterns) < 0.95, "of some 10,000 that there are"
-
-
-def test_stars_that_cannot_be_drawn_are_refused() -> None:
-    with pytest.raises(HeadgateError, match=r"give two parts, the lesser first"):
-        Stars(widths=(0.3, 0.2))
-    with pytest.raises(HeadgateError, match=r"there must be a class at least"):
-        Stars(read_classes([]))
 
 
 def test_half_a_percent_matches() -> None:

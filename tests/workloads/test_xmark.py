@@ -269,9 +269,15 @@ def test_popular_views_repeat() -> None:
     [
         ({"unique": 0}, r"there must be one at least"),
         ({"sizes": (9, 3)}, r"give two sizes, the lesser first"),
+        ({"law": ViewLaw(sizes=())}, r"weights of 1 to 16 nodes, not \(\)"),
+        ({"law": ViewLaw(sizes=(1.0,) * 17)}, r"weights of 1 to 16 nodes"),
+        ({"law": ViewLaw(sizes=(0.0, 0.0))}, r"weights of 1 to 16 nodes"),
+        ({"law": ViewLaw(wildcard=1.5)}, r"wildcard is a part, from 0 to 1, not 1\.5"),
+        ({"law": ViewLaw(period=0)}, r"one view in 0 cannot be drawn again: give 1 or more"),
+        ({"law": ViewLaw(topics=99)}, r"99 topics: there are labels for 0 to 70"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(wrong: dict[str, int], complaint: str) -> None:
+def test_what_cannot_be_drawn_is_refused(wrong: dict[str, object], complaint: str) -> None:
     with pytest.raises(HeadgateError, match=complaint):
         XMark(**wrong)  # type: ignore[arg-type]
 

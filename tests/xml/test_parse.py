@@ -179,7 +179,8 @@ def plain_differences(numbers: range) -> int:
             etree.XPath(text)
         except etree.XPathSyntaxError:
             continue
-        assert not re.search("cannot stand here|too early|no part of the", found), found
+        # lxml forgives a call that ends where its arguments would begin.
+        assert text.rstrip().endswith("(") or not re.search("cannot stand|too early|no part of", found), found
     return taken
 
 

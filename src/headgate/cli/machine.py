@@ -220,6 +220,8 @@ def warm(asked: Warm, rooms: tuple[str, ...], *, quiet: bool, as_json: bool) -> 
             raise click.UsageError(f"{room!r} is not a room with kernels: those are {known}")
     if rooms and asked.copy_to:
         raise click.UsageError("--copy-to takes all rooms: name none")
+    if asked.copy_to and Path(asked.copy_to).is_file():
+        raise click.UsageError(f"--copy-to {asked.copy_to} is a file: name a directory")
     from headgate.core.jit.warming import copy_code
     from headgate.core.jit.warming import warm as compile_all
 

@@ -80,7 +80,7 @@ class BlockTail:
         if self._view.size < self._size:
             with self._lock:
                 if self._view.size < self._size:
-                    self._view = self._joined()
+                    self._join()
         return self._view
 
     def pattern(self, place: int) -> Any:
@@ -112,16 +112,19 @@ class BlockTail:
             [self._base.writer().columns(), *(each.columns for each in self.view().blocks)]
         )
 
-    def _joined(self) -> BlockView:
+    def _join(self) -> None:
         """Make a block of fresh filters, with those before them that are loose or not much larger."""
-        columns, begin, filters = self._writer.columns(), self._begin, self._filters
+        writer, begin, loose, filters = self._writer, self._begin, self._begin, self._filters
+        columns = writer.columns()
         blocks = [each for each in self._view.blocks if each.begin < begin]
         if columns.size >= LOOSE:
-            self._writer, self._begin = self._base.writer(), self._size
+            writer, loose = self._base.writer(), self._size
             parts = [columns]
             while blocks and blocks[-1].size < MUCH_LARGER * (self._size - begin):
                 begin = blocks[-1].begin
                 parts.insert(0, blocks.pop().columns)
             columns = self._base.concatenate(parts)
         matcher = self._base.matcher_of(columns, lambda number: filters[begin + number])
-        return BlockView((*blocks, Block(begin, columns, matcher)))
+        view = BlockView((*blocks, Block(begin, columns, matcher)))
+        # Together and last: who is interrupted before has changed nothing.
+        self._view, self._writer, self._begin = view, writer, loose

@@ -196,7 +196,7 @@ class Kind(ABC):
         from headgate.contents.protocol import EVERY_EVENT, Access
 
         finder = contents.finder(None)
-        seen = [frozenset(self.keys(event.data)) for event in events] if self.documents else []
+        seen = [frozenset(self.keys(event)) for event in events] if self.documents else []
         accesses = []
         for keys in finder.of_compiled(filed):
             if not keys:
@@ -263,9 +263,9 @@ class Kind(ABC):
     def close(self) -> None:  # noqa: B027 -- most have started nothing
         """End what reading started: Spark keeps its workers, and they would keep theirs."""
 
-    def keys(self, data: Any) -> Iterable[str]:
-        """List what filters may demand of a document that was read (`Finder`); nothing if all are open."""
-        del data
+    def keys(self, event: Event) -> Iterable[str]:
+        """List what filters may demand of a document (`Finder`); nothing if all are open."""
+        del event
         return ()
 
     # What filters give

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from headgate.contents.protocol import Answers, Binds
 from headgate.contents.registry import kind_of
 from headgate.core.arguments import likeliest
 from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from headgate.contents.kind import Kind
-    from headgate.contents.protocol import Verdict
+    from headgate.contents.protocol import Answers, Binds, Verdict
     from headgate.contents.results import Home
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Best
@@ -131,8 +130,7 @@ class Queries:
         """
         read, identity = event_of(event), id_of(identity)
         check_k(limit)
-        self._check_given("bindings", Binds, "these filters bind no variables: those of RDF do")
-        content, own = self._home(identity)
+        content, own = self._home(identity, "bindings", "binds no variables: those of RDF do")
         bindings = cast("Bindings", cast("Binds", content).bindings(read, own, limit))
         if self.backend.comes_to(read, identity):
             return bindings
@@ -144,23 +142,19 @@ class Queries:
         None too if no way through the graph leads the event to the subscription.
         """
         read, identity = event_of(event), id_of(identity)
-        self._check_given("tuples", Answers, "these filters return no nodes: those of XML do")
+        content, own = self._home(identity, "tuples", "returns no nodes: those of XML do")
         if not self.backend.comes_to(read, identity):
             return None
-        content, own = self._home(identity)
         return cast("Answer | None", cast("Answers", content).answer(read, own))
 
-    def _check_given(self, results: str, able: type, reason: str) -> None:
-        if not isinstance(self.backend.index, able) and not kind_of(self.backend.room.room_name).gives(
-            results
-        ):
-            raise SubscriptionError(reason)
-
-    def _home(self, identity: Id) -> Home:
-        """Find the filter of a subscription; refuses one that is not here."""
+    def _home(self, identity: Id, results: str, reason: str) -> Home:
+        """Find the filter of a subscription; refuses one that is not here, or of a kind without results."""
         self.backend.filter(identity)
         (home,) = self.backend.homes([identity])
         assert home is not None
+        # Under its key in a ranked index, or in a graph, the content cannot name the subscription.
+        if not kind_of(self.backend.room.room_name).of_filter(home[0].filter(home[1])).gives(results):
+            raise SubscriptionError(f"the filter of {identity!r} {reason}")
         return home
 
     def top(

@@ -329,6 +329,9 @@ def _reached(
 
 def _evaluated(view: View, event: Event, evaluator: str) -> Iterator[int]:
     """Give the same vertices by one of the paper's evaluators, as it finds them."""
+    # They look at an event when they come to a filter: what cannot be read is refused as by `auto`.
+    view.prepare(event)
+    view.source(event)
     vertices: Iterator[int] = of_papers("evaluators:evaluate", view.fitting(evaluator), view, event)
     return vertices
 

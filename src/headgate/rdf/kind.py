@@ -13,11 +13,11 @@ from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import EventError, FilterError, PlanError, SubscriptionError, TaxonomyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from headgate.contents.kind import DocumentEvents, FilterSettings
-    from headgate.contents.protocol import Access, CompiledFilters, Contents
+    from headgate.contents.protocol import Access
     from headgate.contents.views import Views
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
@@ -98,21 +98,13 @@ class Rdf(Kind):
         READER.close()
         EVALUATOR.close()
 
-    def keys(self, data: Graph) -> Iterable[str]:
-        """List the properties of a graph, and the classes that something is an instance of."""
+    def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
+        """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
+        from headgate.rdf.events.reading import graph_of
+        from headgate.rdf.explain.explain import ways_to
         from headgate.rdf.index.columns import graph_keys
 
-        return graph_keys(data)
-
-    def access(self, contents: Contents, filed: CompiledFilters, events: Sequence[Event]) -> list[Access]:
-        """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
-        from headgate.contents.columns import ColumnFilters
-        from headgate.rdf.explain.explain import ways_to
-        from headgate.rdf.index.index import RdfRoom
-
-        assert isinstance(filed, ColumnFilters)
-        assert isinstance(contents, RdfRoom)
-        seen = [frozenset(self.keys(event.data)) for event in events]
+        seen = [frozenset(graph_keys(graph_of(event))) for event in events]
         return ways_to(filed.columns, contents.listed, seen)
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:

@@ -58,7 +58,7 @@ class Xml(Kind):
         """Say of an expression that lxml decides what of it is indexed, and what lxml does for events."""
         from headgate.xml.explain.explain import verified_note
 
-        return verified_note(text, events)
+        return verified_note(text, [each for each in events if each.content_type in self.types.values()])
 
     def read_one(self, event: Event) -> DocumentEvents:
         """Read a document."""
@@ -96,9 +96,11 @@ class Xml(Kind):
             return super().shown(event)
         return replace(event, data=event.data.source.decode(), content_type=MEDIA_TYPE)
 
-    def keys(self, data: Document) -> Iterable[str]:
+    def keys(self, event: Event) -> Iterable[str]:
         """List the labels of a document."""
-        return data.names
+        from headgate.xml.events.reading import document_of
+
+        return document_of(event).names
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:
         """Return the tuples of a pattern."""

@@ -137,3 +137,14 @@ def test_rows_whatever_their_capitals(api: Api) -> None:
         assert api.publish(row) == [["xml"]]
         last = api("GET", "/v1/info").json["last"]
         assert api("GET", f"/v1/events/{last}").json["event"]["data"] == "<a/>"
+
+
+def test_validate_over_documents(api: Api) -> None:
+    """What is kept is text: a filter is tried over what it says."""
+    kept = [{"data": f"<a><b>{n}</b></a>", "datacontenttype": "xml"} for n in range(4)]
+    api.publish(*kept, {"data": "<urn:a> a <urn:C> .", "datacontenttype": "turtle"})
+    filters = [{"filter": text, "dialect": "xpath"} for text in ("//a[b = 1]", "//a[count(b) = 1]", "//c")]
+    filters.append({"filter": "ASK { ?x a <urn:C> }", "dialect": "sparql"})
+    tried = api("POST", "/v1/filters:validate", {"filters": filters, "events": 5}).json["filters"]
+    assert [(each["reached"], each["matched"]) for each in tried] == [(1, 0.25), (1, 1), (0, 0), (1, 1)]
+    assert "steps for an event" in tried[1]["notes"][-1]

@@ -213,14 +213,14 @@ class MixedIndex(Asks):
         """List the bindings under which a filter holds; none for events of another kind."""
         member, seen = self._member_and_event(event, identity)
         if not isinstance(member.content, protocol.Binds):
-            raise SubscriptionError(f"the filter of {identity!r} binds no variables: those of RDF do")
+            raise SubscriptionError("this filter binds no variables: those of RDF do")
         return member.kind.no_result() if seen is None else member.content.bindings(seen, identity, limit)
 
     def answer(self, event: Event, identity: Id) -> Any:
         """Return what a filter gives for an event; None if it does not hold."""
         member, seen = self._member_and_event(event, identity)
         if not isinstance(member.content, protocol.Answers):
-            raise SubscriptionError(f"the filter of {identity!r} returns no nodes: those of XML do")
+            raise SubscriptionError("this filter returns no nodes: those of XML do")
         return member.kind.no_result() if seen is None else member.content.answer(seen, identity)
 
     def answers(self, event: Event, refused: dict[Id, str]) -> dict[Id, Any]:

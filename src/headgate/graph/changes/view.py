@@ -283,7 +283,7 @@ class View:
         """Return what a walk is told."""
         return walking.Question(self.arrays, self.overlay, planes, cells, given, wanted)
 
-    def _prepare(self, event: Event, wanted: Words | None) -> tuple[walking.Question, Encoded | None]:
+    def prepare(self, event: Event, wanted: Words | None = None) -> tuple[walking.Question, Encoded | None]:
         """Encode an event, and match what cannot be matched when it is reached."""
         filter_planes = self.base.filter_planes
         wanted = self._everyone if wanted is None else wanted
@@ -301,7 +301,7 @@ class View:
 
     def walk(self, event: Event, wanted: Words | None = None) -> NDArray[np.int64]:
         """Find the vertices that are reached, in rising order; `wanted` by word are those to be told."""
-        q, encoded = self._prepare(event, wanted)
+        q, encoded = self.prepare(event, wanted)
         scratch, source = self.scratch(), self.source(event)
         nothing = np.zeros(0, np.int64)
         while walking.walk(*q, 0, source, scratch, nothing, 0) == walking.ASKING:
@@ -312,7 +312,7 @@ class View:
 
     def walk_slowly(self, event: Event, wanted: Words | None = None) -> Iterator[int]:
         """Find the same vertices one after the other, in the order in which they are reached."""
-        q, encoded = self._prepare(event, wanted)
+        q, encoded = self.prepare(event, wanted)
         # Scratch of its own: the caller may begin another walk before this one ends.
         scratch = walking.scratch(self.words, len(q.planes.axis_line))
         source, bite = self.source(event), FIRST_BITE

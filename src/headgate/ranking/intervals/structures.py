@@ -25,9 +25,9 @@ STRUCTURES: dict[str, Structure] = {
     "segment-tree": partial(of_papers, "segment_tree:SegmentTree"),
     "ir-tree": partial(of_papers, "interval_tree:IrTree"),
     "sopt-r-tree": SoptTree,
-    "auto": Auto,
+    **dict.fromkeys(("scan", "cells", "auto"), Auto),
 }
-"""All but the last are the paper's."""
+"""The first five are the paper's; `scan` and `cells` are other names of `auto`."""
 
 
 def structure(name: str) -> Structure:

@@ -56,18 +56,16 @@ def features_of(arrays: RdfArrays) -> Features:
     named = TextPool(offsets, data)
     words = arrays.checks.words
     checks = set(words[roles_of(words) == HEAD].tolist())
-    hats = []
-    if HAT.encode() + b"<" in data.tobytes():
-        texts = (named.text(code) for code in np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())
-        hats = [text[1:] for text in texts if text.startswith(HAT)]
+    codes = np.unique(edges.p[edges.p > ALWAYS_CODE])
+    hats = codes[data[offsets[codes]] == ord(HAT)].tolist()
     return Features(
         lines=bool(len(arrays.groups.slot)) or bool({RANGE, PAIR} & checks),
         suffixes=SUFFIX in checks,
         classes=bool(isa.any()),
         class_variables=bool((edges.o[isa] < 0).any()),
         always=bool((edges.p == ALWAYS_CODE).any()),
-        hats=tuple(hats),
-        texts=sum(map(extending.bit_of, np.unique(edges.p[edges.p > ALWAYS_CODE]).tolist())),
+        hats=tuple(named.text(code)[1:] for code in hats),
+        texts=sum(map(extending.bit_of, codes.tolist())),
     )
 
 
@@ -88,17 +86,16 @@ class Layouts:
     """The layouts of a version of a taxonomy, which dictionaries that follow each other share, by hats."""
 
     def __init__(self) -> None:
-        self._version = -1
-        self._known: dict[tuple[str, ...], TaxonomyLayout] = {}
+        self._last: tuple[int, dict[tuple[str, ...], TaxonomyLayout]] = (-1, {})
+        """A version and its layouts, replaced as a whole: threads share them without a lock."""
 
     def of(self, taxonomy: Taxonomy, hats: tuple[str, ...]) -> tuple[int, TaxonomyLayout]:
         """Return the version of a taxonomy and its layout."""
-        version, known = taxonomy.version, self._known
-        if version != self._version:
-            known = {}
+        version, last = taxonomy.version, self._last
+        known = last[1] if version == last[0] else {}
         if hats not in known:
             known[hats] = lay_out(taxonomy.closure(), hats)
-        self._version, self._known = version, known
+        self._last = version, known
         return version, known[hats]
 
 

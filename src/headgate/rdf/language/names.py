@@ -63,10 +63,13 @@ def resolve(base: str, reference: str) -> str:
     """
     if is_absolute(reference):
         return reference
-    written = _UNWRITTEN.sub(lambda found: f"\\U{ord(found[0]):08X}", reference)
-    text = f"<{written}> <urn:p> <urn:o> .".encode(errors="replace")
+    # A base that is declared may be sloppy too, as those of feeds are; one given beside the text may not.
+    start, written = (
+        _UNWRITTEN.sub(lambda found: f"\\U{ord(found[0]):08X}", each) for each in (base, reference)
+    )
+    text = f"@base <{start}> . <{written}> <urn:p> <urn:o> .".encode(errors="replace")
     try:
-        (triple,) = parse(text, RdfFormat.TURTLE, base_iri=base, lenient=True)
+        (triple,) = parse(text, RdfFormat.TURTLE, lenient=True)
     except (SyntaxError, ValueError):
         return reference
     return str(getattr(triple.subject, "value", reference))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.core.arguments import likeliest
 from headgate.core.text.cutting import RefusedFilterError
 from headgate.errors import FilterError
 from headgate.rdf.language import words
-from headgate.rdf.language.words import ARGUMENTS, CHANGING, CLAUSES, SIGNS
+from headgate.rdf.language.words import ARGUMENTS, CHANGING, CLAUSES, FUNCTIONS, SIGNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,6 +36,9 @@ _SPELLING = {
     "|": "or is written ||",
     "<>": "unequal is written !=",
 }
+_MEANT = {name: name for name in (*ARGUMENTS, *CHANGING)}
+_MEANT |= {"LOWER": "LCASE", "UPPER": "UCASE", "LENGTH": "STRLEN", "STARTSWITH": "STRSTARTS"}
+"""Functions, and what others call them."""
 _ENDING = {"VALUES", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"}
 _READABLE = {
     **{sign: repr(sign) for sign in SIGNS},
@@ -102,7 +106,9 @@ def _in_triples(kind: str, expected: set[str]) -> str | None:
 
 def _bare(word: str, *, called: bool) -> str:
     if called:
-        return f"{_shown(word)} is not a function of SPARQL 1.1"
+        near = likeliest(word.upper(), _MEANT)
+        advice = f"did you mean {_MEANT[near]}?" if near else f"there are {', '.join(FUNCTIONS)} and others"
+        return f"{_shown(word)} is not a function of SPARQL 1.1: {advice}"
     if word == "A":
         return "rdf:type is written a, in lower case"
     return f"{_shown(word)} is not a keyword: an IRI is <…> or prefix:name, a variable ?{_shown(word)}"

@@ -353,6 +353,35 @@ def run_unkeyed(
     return n
 
 
+@bare_inner
+def _add_entry(
+    index: RecordArrays,
+    events: Events,
+    e: int,
+    at: int,
+    seen: NDArray[np.int32],
+    stamp: int,
+    removed: NDArray[np.uint8],
+    out: NDArray[np.int32],
+    n: int,
+) -> int:
+    """Add the filter of an entry to out[n:] if it holds; returns the new n, even if out is too short."""
+    stream = index.stream
+    head, pc = stream[at], at + HEAD_WORDS
+    number = head >> FLAGS
+    if head & DUPLICATE and seen[number] == stamp:
+        return n
+    if not checks_hold(index, events, stream, events.codes, e, head, pc, pc + stream[at + LENGTH]):
+        return n
+    if removed[number]:
+        return n
+    if n < len(out):
+        out[n] = number
+    if head & DUPLICATE:
+        seen[number] = stamp
+    return n + 1
+
+
 @bare
 def run_clusters(
     index: RecordArrays,
@@ -373,7 +402,7 @@ def run_clusters(
     What references lead to is far away. Those that the event's buckets allow wait in `late`, while it is
     fetched.
     """
-    stream, codes = index.stream, events.codes
+    stream = index.stream
     c, at, last = -1, 0, 0
     while True:
         kept = 0
@@ -384,33 +413,18 @@ def run_clusters(
                     break
                 at, last = clusters[c, 0], clusters[c, 1]
                 continue
-            if stream[at] & REFERENCE:
-                if is_allowed(stream, buckets, at):
-                    late[kept] = stream[at + WHERE]
-                    kept += 1
-                    prefetch(stream, stream[at + WHERE])
-            else:
-                late[kept] = at
-                kept += 1
+            here = at
             at = behind_entry(stream, at)
+            if not stream[here] & REFERENCE:
+                n = _add_entry(index, events, e, here, seen, stamp, removed, out, n)
+            elif is_allowed(stream, buckets, here):
+                late[kept] = stream[here + WHERE]
+                kept += 1
+                prefetch(stream, stream[here + WHERE])
         for i in range(kept):
-            entry = late[i]
-            head, pc = stream[entry], entry + HEAD_WORDS
-            number = head >> FLAGS
-            if head & DUPLICATE and seen[number] == stamp:
-                continue
-            if not checks_hold(index, events, stream, codes, e, head, pc, pc + stream[entry + LENGTH]):
-                continue
-            if removed[number]:
-                continue
-            if n >= len(out):
-                return -1
-            out[n] = number
-            n += 1
-            if head & DUPLICATE:
-                seen[number] = stamp
+            n = _add_entry(index, events, e, late[i], seen, stamp, removed, out, n)
         if c >= count:
-            return n
+            return n if n <= len(out) else -1
 
 
 @bare

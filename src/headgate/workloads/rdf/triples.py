@@ -195,6 +195,23 @@ class Paper(RdfWorkload):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
+        for what, (nodes, edges) in (("publication", self.publication), ("subscription", self.subscription)):
+            if not 2 <= nodes <= edges + 1 <= nodes * (nodes - 1) * self.labels // 2:
+                raise HeadgateError(
+                    f"a {what} of {nodes} nodes and {edges} edges: give 2 nodes or more, so many edges less "
+                    "one at least, and properties enough to tell them apart"
+                )
+        if not self.subscription[0] <= self.publication[0] <= self.nodes:
+            raise HeadgateError(
+                f"{self.subscription[0]} nodes of {self.publication[0]} of {self.nodes}: "
+                "a subscription has no more than a publication, which has no more than there are"
+            )
+        if not 0 <= self.stars <= self.subscription[0]:
+            raise HeadgateError(f"{self.stars} stars of {self.subscription[0]} nodes: give as many at most")
+        if min(self.publications, self.unsent) < 1:
+            raise HeadgateError("there must be a publication and an unsent graph at least")
+        if not all(0 <= part <= 1 for part in (self.ratio, self.overlap, self.starred)):
+            raise HeadgateError("ratio, overlap and starred are parts, from 0 to 1")
         if self.ratio * self.publications > 1:
             raise HeadgateError(
                 f"{self.ratio:g} of the subscriptions cannot match each of {self.publications} publications "

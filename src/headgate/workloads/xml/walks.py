@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from headgate.errors import HeadgateError
 from headgate.workloads.xml.schema import CHILDREN, EITHER, ROOT_LABEL, below, labels, values
 from headgate.xml.language import model
 from headgate.xml.views.views import canonical
@@ -75,6 +76,18 @@ class ViewLaw(NamedTuple):
     """How often a node of a refined view returns what it did."""
     topics: int = 0
     """So many views come first, each of one label; all others name these labels only. 0 is no such views."""
+
+    def check(self) -> None:
+        """Refuse what cannot be drawn."""
+        if not 0 < len(self.sizes) <= LARGEST or min(self.sizes) < 0 or sum(self.sizes) <= 0:
+            raise HeadgateError(f"sizes of views are weights of 1 to {LARGEST} nodes, not {self.sizes}")
+        for name, part in self._asdict().items():
+            if name not in {"sizes", "skew", "period", "topics"} and not 0 <= part <= 1:
+                raise HeadgateError(f"{name} is a part, from 0 to 1, not {part}")
+        if self.period < 1:
+            raise HeadgateError(f"one view in {self.period} cannot be drawn again: give 1 or more")
+        if not 0 <= self.topics <= len(_POPULAR):
+            raise HeadgateError(f"{self.topics} topics: there are labels for 0 to {len(_POPULAR)}")
 
 
 class Walk:

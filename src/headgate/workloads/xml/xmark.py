@@ -142,6 +142,7 @@ class XMark(FilterWorkload):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be drawn."""
+        self.law.check()
         if self.unique is not None and self.unique < 1:
             raise HeadgateError(f"{self.unique} unique views: there must be one at least")
         if not 0 < self.sizes[0] <= self.sizes[1]:

@@ -12,7 +12,7 @@ from msgspec import structs
 from headgate.core.text.alphabets import PYTHON
 from headgate.core.wording import Worded
 from headgate.errors import EventError
-from headgate.xml.events.document import Document
+from headgate.xml.events.reading import document_of
 from headgate.xml.index.live import ask_one
 from headgate.xml.index.matching import MOST_LETTERS
 from headgate.xml.language import model
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from headgate.core.event import Event
+    from headgate.xml.events.document import Document
     from headgate.xml.language.model import Label
 
 
@@ -297,8 +298,7 @@ def verified_note(text: str, events: Sequence[Event]) -> str | None:
     filter_ = read_filter(text)[1]
     if not isinstance(filter_, WholeFilter):
         return None
-    documents = [event.data for event in events if isinstance(event.data, Document)][:_SOME]
-    steps = [compiled(text).work(tree_of(document)) for document in documents]
+    steps = [compiled(text).work(tree_of(document_of(event))) for event in events[:_SOME]]
     cost = f", up to {max(steps):,.0f} steps for an event" if steps else ""
     if filter_.needs is None:
         return f"nothing of it is indexed: lxml decides for every event{cost}"

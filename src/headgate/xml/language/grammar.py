@@ -363,10 +363,10 @@ class _Parser:
         self._open()
         arguments: list[Expression] = []
         if texts[self._at] != ")":
-            arguments.append(self._expression())
+            arguments.append(self._argument(name))
             while texts[self._at] == ",":
                 self._at += 1
-                arguments.append(self._expression())
+                arguments.append(self._argument(name))
         self._close(")", "')'" if len(arguments) == syntax.FUNCTIONS[name][2] else "',' or ')'")
         _, least, most = syntax.FUNCTIONS[name]
         if len(arguments) < least or (most is not None and len(arguments) > most):
@@ -382,6 +382,11 @@ class _Parser:
         if not self._inside and name in _HERE_ONLY and not (arguments and name != "lang"):
             raise RefusedFilterError(f"{name}() is about the node at hand: write it in brackets", begin)
         return syntax.Call(name, tuple(arguments), begin)
+
+    def _argument(self, name: str) -> Expression:
+        if self._words[self._at] == END and name in syntax.PATTERN_CALLS:
+            raise RefusedFilterError(refusal.ARGUMENTS, self._at)
+        return self._expression()
 
     def _check_function(self, name: str) -> None:
         """Refuse a function that the dialect has not."""

@@ -152,6 +152,10 @@ def not_behind(texts: Sequence[str], at: int, expected: str, dialect: str) -> Re
             else "join conditions by and, steps by / or //"
         )
     else:
+        if kind in (words.STRING, words.NUMBER) and "and" in expected:
+            marked = before == "]" or words.kind_of(before, dialect) == words.MARK
+            if marked or words.step_of[before]:
+                expected = f"'/', '//', {'' if marked else 'a mark, '}'[', a comparison, {expected}"
         reason = _nowhere(texts, at, dialect) or f"{shown(word)} cannot stand here: expected {expected}"
     return RefusedFilterError(reason, at)
 
@@ -159,8 +163,6 @@ def not_behind(texts: Sequence[str], at: int, expected: str, dialect: str) -> Re
 def no_operand(texts: Sequence[str], at: int, dialect: str) -> RefusedFilterError:
     """Say why no path and no condition begins with a word."""
     word, before = texts[at], texts[at - 1] if at else ""
-    if word == words.END and (before == "," or before[-1:] == "(" != before):
-        return RefusedFilterError(ARGUMENTS, at)
     value = before in ("=", "!=", "<", "<=", ">", ">=")
     expected = f"expected {'a text in quotes or a number' if value else 'a path or a condition'}"
     if word == words.END:
