@@ -105,11 +105,11 @@ def slowed_to(scene: Scene, mean: float, least: float) -> Costs:
         return found._replace(batch=max(0.0, least - float(scene.links.delay.min()) - found.take))
 
     low, high = 0.0, 1.0
-    while totals(scene._replace(costs=costs(high))).mean < mean and high < _SLOWEST:
+    while totals(scene._replace(costs=costs(high))).sums.mean < mean and high < _SLOWEST:
         low, high = high, 2 * high
     for _ in range(_HALVES):
         middle = (low + high) / 2
-        if totals(scene._replace(costs=costs(middle))).mean < mean:
+        if totals(scene._replace(costs=costs(middle))).sums.mean < mean:
             low = middle
         else:
             high = middle

@@ -496,10 +496,10 @@ def at_scale(size: Size, costs: Costs, *, full: bool) -> list[Result]:
     section = f"{views:,} views on {SITES} sites, {documents:,} documents simulated"
     return [
         Result("CPU of the simulation", spent, "s", goal=120 if full else None, section=section),
-        Result("results", float(found.view_count.sum()), "", section=section),
+        Result("results", float(found.sums.view_count.sum()), "", section=section),
         Result("messages", found.messages, "", section=section),
         Result("CPU of a message", 1e9 * spent / max(1, found.messages), "ns", section=section),
-        Result("mean latency", 1e3 * found.mean, "ms", section=section),
+        Result("mean latency", 1e3 * found.sums.mean, "ms", section=section),
         Result(
             "views that the source feeds", float((planned.saved.plan.chosen < 0).sum()), "", section=section
         ),

@@ -104,7 +104,7 @@ def test_fast_is_as_slow(seed: int) -> None:
         np.testing.assert_array_equal(expected, found, err_msg=name)
     given = scene.traffic.result_bytes[scene.traffic.kind] >= 0
     np.testing.assert_array_equal(~np.isnan(slow.there), given)
-    sums = fast.totals(scene)
+    sums = fast.totals(scene).sums
     latency = slow.latency
     np.testing.assert_array_equal(sums.view_count, given.sum(axis=0))
     np.testing.assert_array_equal(sums.document_count, given.sum(axis=1))
@@ -282,7 +282,7 @@ def test_plans_of_sites_give_what_the_memory_gives() -> None:
     assert (layout.stations, names) == (3, ["all", "titles"])
     traffic = Traffic.of(np.ones((1, 2)), np.ones(1), 7, 0.1)
     scene = Scene(layout, Machines.own([0, 0, 0]), one_place(), traffic, Costs())
-    assert fast.totals(scene).view_count.tolist() == [7, 7]
+    assert fast.totals(scene).sums.view_count.tolist() == [7, 7]
 
 
 def test_a_join_runs_at_the_station_of_an_input() -> None:

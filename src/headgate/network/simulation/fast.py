@@ -34,45 +34,10 @@ _TYPES: dict[str, type] = {
 """Of what the kernel reads; all else are whole numbers."""
 
 
-class Totals(NamedTuple):
-    """Latencies, from when the first result of a document left the source: by view and by document."""
-
-    view_count: Ints
-    view_sum: Floats
-    view_max: Floats
-    view_min: Floats
-    document_count: Ints
-    document_sum: Floats
-    document_max: Floats
-    computed: Floats
-    left: Floats
-    messages: int
-    batches: int
-    end: float
-    """When all was done, in seconds after the first document."""
-    busy: Floats
-    """Seconds that each station worked."""
-
-    @property
-    def mean(self) -> float:
-        """Return the mean over all results."""
-        return float(self.view_sum.sum() / max(1, self.view_count.sum()))
-
-    @property
-    def least(self) -> float:
-        """Return the least latency of all."""
-        return float(self.view_min.min())
-
-    @property
-    def most(self) -> float:
-        """Return the greatest latency of all."""
-        return float(self.view_max.max())
-
-
 def simulate(scene: Scene) -> Times:
     """Simulate a scene, and keep when each result was there: a number for each document and view."""
     there = np.full((len(scene.traffic.published), scene.layout.views), np.nan)
-    sums = _run(scene, there)
+    sums = _run(scene, there).sums
     return Times(sums.computed, sums.left, there)
 
 
@@ -103,8 +68,8 @@ class _Input(NamedTuple):
     result_bytes: NDArray[np.float32]
 
 
-class _Output(NamedTuple):
-    """The arrays that it writes."""
+class Sums(NamedTuple):
+    """What the kernel writes: latencies, from when the first result of a document left the source."""
 
     come: NDArray[np.uint8]
     there: Floats
@@ -118,6 +83,32 @@ class _Output(NamedTuple):
     computed: Floats
     left: Floats
     busy: Floats
+    """Seconds that each station worked."""
+
+    @property
+    def mean(self) -> float:
+        """Return the mean over all results."""
+        return float(self.view_sum.sum() / max(1, self.view_count.sum()))
+
+    @property
+    def least(self) -> float:
+        """Return the least latency of all."""
+        return float(self.view_min.min())
+
+    @property
+    def most(self) -> float:
+        """Return the greatest latency of all."""
+        return float(self.view_max.max())
+
+
+class Totals(NamedTuple):
+    """Sums by view and by document, and what was sent."""
+
+    sums: Sums
+    messages: int
+    batches: int
+    end: float
+    """When all was done, in seconds after the first document."""
 
 
 def _run(scene: Scene, there: Floats) -> Totals:
@@ -131,7 +122,7 @@ def _run(scene: Scene, there: Floats) -> Totals:
         *(np.ascontiguousarray(parts[name], _TYPES.get(name, np.int64)) for name in _Input._fields)
     )
     documents, views = len(traffic.published), layout.views
-    out = _Output(
+    out = Sums(
         np.zeros((documents, views), np.uint8),
         there,
         np.zeros(views, np.int64),
@@ -154,7 +145,7 @@ def _run(scene: Scene, there: Floats) -> Totals:
         scene.documents_together,
     )
     begun = float(traffic.published[0]) if documents else 0.0
-    return Totals(*out[2:-1], messages, batches, end - begun, out.busy)
+    return Totals(out, messages, batches, end - begun)
 
 
 @inner
@@ -174,7 +165,7 @@ _FREE, _READY = 0, 1
 @kernel
 def _simulate(
     given: _Input,
-    out: _Output,
+    out: Sums,
     prices: Costs,
     cores: Ints,
     together: int,

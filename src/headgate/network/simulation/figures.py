@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from headgate.network.simulation.fast import Totals
+    from headgate.network.simulation.fast import Sums, Totals
     from headgate.network.simulation.model import Ints
     from headgate.plan.model import Plan
 
@@ -56,27 +56,27 @@ class Figures(NamedTuple):
 
 def figures_of(scene: Scene) -> Figures:
     """Simulate a scene, and take its figures."""
-    sums = totals(scene)
+    whole = totals(scene)
     per_level = np.bincount(levels_of(scene.layout), minlength=1)[1:].astype(np.int64)
-    return Figures(per_level, _latency(sums), _delivery(sums), *_sums(sums))
+    return Figures(per_level, _latency(whole.sums), _delivery(whole.sums), *_sums(whole))
 
 
-def _latency(sums: Totals) -> Spread:
+def _latency(sums: Sums) -> Spread:
     if not sums.view_count.any():
         return Spread(0.0, 0.0, 0.0)
     return Spread(sums.mean, sums.least, sums.most)
 
 
-def _delivery(sums: Totals) -> Spread:
+def _delivery(sums: Sums) -> Spread:
     slowest = sums.document_max[sums.document_count > 0]
     if not len(slowest):
         return Spread(0.0, 0.0, 0.0)
     return Spread(float(slowest.mean()), float(slowest.min()), float(slowest.max()))
 
 
-def _sums(sums: Totals) -> tuple[int, int, float]:
-    busiest = float(sums.busy[1:].max(initial=0.0)) / sums.end if sums.end else 0.0
-    return int(sums.view_count.sum()), sums.messages, busiest
+def _sums(whole: Totals) -> tuple[int, int, float]:
+    busiest = float(whole.sums.busy[1:].max(initial=0.0)) / whole.end if whole.end else 0.0
+    return int(whole.sums.view_count.sum()), whole.messages, busiest
 
 
 def simulate_plan(
