@@ -20,11 +20,9 @@ from headgate.workloads.graphs.exchange import ADVERTISERS, NETWORKS, PUBLISHERS
 from headgate.workloads.graphs.graphs import Structure, fill
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from benchmarks.workload_statistics import Reach
+    from headgate.core.arrays import Ints
 
-    Ints = NDArray[np.int64]
 
 _NODES = (PUBLISHERS, NETWORKS, ADVERTISERS)
 _EDGES = {(0, 1): 58_927, (0, 2): 17_000, (1, 1): 4_354, (1, 2): 7_518}

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.planes import Cells
     from headgate.graph.build.build import BuiltGraph
     from headgate.workloads.graphs.graphs import GraphWorkload, Structure
 
-    Ints = NDArray[np.int64]
 
 SEED = 1
 

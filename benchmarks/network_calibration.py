@@ -19,8 +19,9 @@ from headgate.network.simulation.model import Links, layout_of, steps_behind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from headgate.core.arrays import Ints
     from headgate.engine.dissemination import PlacedView
-    from headgate.network.simulation.model import Costs, Floats, Ints, Layout, Scene
+    from headgate.network.simulation.model import Costs, Floats, Layout, Scene
 
 _STEPS, _ROUNDS = 7, 4
 _SLOWEST, _HALVES = 1e4, 12

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from headgate.core.arrays import Ints
     from headgate.workloads.records.specification import Specification
     from headgate.workloads.records.synthetic import Synthetic
 
-    Ints = NDArray[np.int64]
 
 # By name because pandas has no types here, and these two of pyspark neither.
 pd: Any = import_module("pandas")

@@ -20,7 +20,8 @@ from headgate.workloads.records.specification import Operator, Specification
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from headgate.core.arrays import Ints
+
 
 __all__ = [
     "SELECTIVE",

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.workloads.records.specification import Specification
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 _BOTTOM = -(2**63)
 _NUMBER_FACETS = (Facet.INT, Facet.FLOAT, Facet.STRING_INT, Facet.DECIMAL)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Ints
     from headgate.rdf.language.model import Edge
     from headgate.workloads.graphs.exchange import Exchange
     from headgate.workloads.graphs.graphs import Structure
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from headgate.workloads.xml.xmark import XMark
     from headgate.xml.language.model import Pattern
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
     Bits = NDArray[np.uint8]
 
 

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import headgate
 from headgate import Edge, Engine, Event, Node, Subscription
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 RECORD: dict[str, Any] = {"id": "e", "x": 1}
 TURTLE = Event("e", "<urn:p> <urn:year> 2001 .", content_type="text/turtle")
 XML = Event("e", "<a><b>1</b><b>2</b></a>", content_type="application/xml")
 
 
-def built(text: str, dialect: str = "sql", **more: Any) -> Engine:
+def built(text: str, dialect: str = "sql", **more: Any) -> Any:
     return Engine.build([Subscription("s", text, dialect, node=more.pop("node", None))], **more)
 
 
-GRAPH = {"nodes": [Node("p"), Node("q", "x > 5")], "edges": [Edge("p", "q")], "node": "q"}
-PRINTED = {
+GRAPH: dict[str, Any] = {"nodes": [Node("p"), Node("q", "x > 5")], "edges": [Edge("p", "q")], "node": "q"}
+PRINTED: dict[str, tuple[Callable[[], Any], str]] = {
     "records": (
         lambda: built("x < 1").explain(RECORD, "s"),
         "no match\n  failed  x < 1   x = 1 (equal to 1)",
@@ -43,7 +46,7 @@ PRINTED = {
 @pytest.mark.parametrize("name", PRINTED)
 def test_it_is_printed_for_people(name: str) -> None:
     make, begins = PRINTED[name]
-    made: Any = make()
+    made = make()
     assert str(made).startswith(begins)
     assert "\n".join(made.lines()) == str(made)
     assert unescape(made._repr_html_()) == f"<pre>{made}</pre>"

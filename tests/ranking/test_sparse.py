@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats64 = NDArray[np.float64]
+    from headgate.core.arrays import Floats64
+
 
 NAMES = [f"a{number}" for number in range(7)]
 INFINITE = float("inf")

@@ -13,12 +13,10 @@ from headgate.contents.protocol import SUBSCRIPTION_ID
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints
     from headgate.core.ids import Ids
 
     Column = pa.Array[Any]
-    Ints = NDArray[np.int64]
 
 
 ID, EVENTS, MATCHES = SUBSCRIPTION_ID, "events", "matches"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from headgate.contents.portions import Portion
     from headgate.contents.protocol import Content, ContentRoom
     from headgate.contents.results import Home
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from headgate.ranking.filters.explain import RankExplanation
     from headgate.ranking.rows import RowIds
 
-    Ints = NDArray[np.int64]
 
 SERVED, GONE = -1, -2
 

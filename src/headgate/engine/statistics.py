@@ -30,18 +30,16 @@ from headgate.engine.counters import Counters, Sample, merged, schema_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
     from headgate.contents.live import FrozenBase
     from headgate.contents.portions import Portion
     from headgate.contents.protocol import CheckCosts
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
     from headgate.engine.backend import Backend, Events
     from headgate.engine.question import Question
 
     Column = pa.Array[Any]
-    Ints = NDArray[np.int64]
 
 PENDING = 1 << 20
 """Matches that wait to be counted, at most."""

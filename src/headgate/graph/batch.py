@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Encoded, FilterPlanes
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.planes import Cells, Planes
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
     Column = pa.Array[Any]
     Events = pa.RecordBatch | Sequence[Event]
-    Ints = NDArray[np.int64]
 
 
 FEW = 1 << 22

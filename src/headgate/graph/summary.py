@@ -20,13 +20,10 @@ from headgate.errors import GraphError
 from headgate.graph.model import EDGE, NODE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints
     from headgate.core.event import Event
     from headgate.graph.changes.view import View
 
-    Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 PUBLISHER, INTERMEDIARY, SUBSCRIBER, ISOLATED = range(4)
 """Layers: nothing leads to it; something leads to it and from it; nothing leads from it; neither."""

@@ -32,11 +32,10 @@ from headgate.ranking.intervals.scored import Walk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats, Ints
     from headgate.ranking.intervals.scored import Scored
 
-    Floats = NDArray[np.floating[Any]]
     Ranks = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 NO_NODE = -1
 WIDTH_BITS = 5

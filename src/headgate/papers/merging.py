@@ -17,8 +17,9 @@ from headgate.core.jit import bare_inner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
+
     Ranks = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 LIST_BITS = 6
 LISTS = 1 << LIST_BITS

@@ -26,11 +26,10 @@ from headgate.ranking.intervals.scored import Walk
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats, Ints
     from headgate.ranking.intervals.scored import Scored
 
-    Floats = NDArray[np.floating[Any]]
     Ranks = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 ENTRIES = 2**31 - 1
 """The most entries of all lists together: places in them are kept in 4 bytes."""

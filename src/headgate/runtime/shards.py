@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Keys
+    from headgate.core.arrays import Bools
     from headgate.core.event import Event
     from headgate.core.values import Path as Attribute
     from headgate.runtime.sharding import Sharding
 
     Homes = NDArray[np.int64]
 
-    Bools = NDArray[np.bool_]
     Column = pa.Array[Any]
 
 

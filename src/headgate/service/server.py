@@ -49,6 +49,7 @@ class Extension:
     async def failed(self, request: Request, problem: Problem) -> Response | None:
         """Answer a request at which the service failed; None leaves it to the API."""
         del request, problem
+        return None
 
     def end_listeners(self) -> None:
         """Have who listens be told that the service stops."""

@@ -49,9 +49,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.core.arrays import Ints
     from headgate.core.event import Id
-
-    Ints = NDArray[np.int64]
 
 
 _TYPES: dict[str, pa.DataType] = {ID: pa.string(), ROW: pa.string(), REASON: pa.string(), PLACE: pa.int64()}

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CompiledFilters, Contents
+    from headgate.core.arrays import Bools
     from headgate.graph.build.tables import GraphTables
     from headgate.graph.model import Parts
     from headgate.ranking.filters.clause_index import ClauseIndex
 
     Column = pa.Array[Any]
-    Bools = NDArray[np.bool_]
 
 # The overloads of Arrow's functions are about types that are known before; these are not.
 _compute: Any = pc

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from headgate.contents.mixed.kind import MixedKind
     from headgate.contents.protocol import (
         CompiledFilters,
@@ -36,11 +34,9 @@ if TYPE_CHECKING:
         Keys,
         Writers,
     )
+    from headgate.core.arrays import Bytes, Ints
     from headgate.core.event import Id
     from headgate.core.values import Path as Attribute
-
-    Ints = NDArray[np.int64]
-    Bytes = NDArray[np.uint8]
 
 
 def _with_dialects(clauses: Iterable[Clause], dialect: str) -> tuple[Clause, ...]:

@@ -22,10 +22,10 @@ from headgate.core.text.alphabets import JAVA
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.interning import TextPool
     from headgate.core.text.alphabets import Alphabet
 
-    Ints = NDArray[np.int64]
 
 _BASIS = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x9E3779B97F4A7C15)

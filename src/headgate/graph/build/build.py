@@ -22,9 +22,8 @@ from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.graph.model import Parts
-
-    Ints = NDArray[np.int64]
 
 
 class Numbering(NamedTuple):

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools
     from headgate.graph.model import Parts
 
-    Bools = NDArray[np.bool_]
     Homes = NDArray[np.int64]
 
 ROOM = GRAPH_SHARDS

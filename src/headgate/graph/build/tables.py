@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
 
     Column = pa.Array[Any]
-    Bools = NDArray[np.bool_]
 
 # The overloads of Arrow's functions are about types that are known before; these are not.
 _nulls: Any = pa.nulls

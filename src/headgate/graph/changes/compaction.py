@@ -15,10 +15,9 @@ from headgate.graph.model import EDGE, SUBSCRIPTION, Parts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.event import Id
     from headgate.graph.changes.view import View
-
-    Ints = NDArray[np.int64]
 
 
 def to_parts(view: View, dialect: str) -> Parts:

@@ -18,9 +18,8 @@ from headgate.contents.columns import Growing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Words
     from headgate.graph.arrays import GraphArrays
-
-    Words = NDArray[np.uint64]
 
 
 class Copyable(Protocol):

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, Encoded, Verdict
+    from headgate.core.arrays import Words
     from headgate.core.event import Event, Id
     from headgate.core.planes import Cells, Planes
     from headgate.graph.base import Base
 
-    Words = NDArray[np.uint64]
 
 FIRST_BITE, LARGEST_BITE = 8, 4096
 """How many results a search for some of them looks for at first, and at most, before it gives them."""

@@ -19,15 +19,13 @@ from headgate.graph.arrays import has_bits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from headgate.core.arrays import Ints
+
     Match = TypeVar("Match")
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from headgate.core.event import Event
     from headgate.graph.changes.view import View
-
-    Ints = NDArray[np.int64]
 
 
 BY_GRAPH, BY_FILTERS = range(2)

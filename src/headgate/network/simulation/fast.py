@@ -24,7 +24,8 @@ from headgate.network.simulation.model import SOURCE, Costs, Times
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.network.simulation.model import Floats, Ints, Scene
+    from headgate.core.arrays import Ints
+    from headgate.network.simulation.model import Floats, Scene
 
 MOST_INPUTS = 255
 _TYPES: dict[str, type] = {

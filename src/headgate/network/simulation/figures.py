@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from headgate.core.arrays import Ints
     from headgate.network.simulation.fast import Sums, Totals
-    from headgate.network.simulation.model import Ints
     from headgate.plan.model import Plan
 
 

@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.plan.model import Plan, Rewritings
 
     Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 
 SOURCE = 0

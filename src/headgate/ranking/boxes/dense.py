@@ -6,7 +6,7 @@ most of the others. In one dimension a scored interval index is better than all 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,11 +28,11 @@ from headgate.ranking.intervals.scored import rank
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats
     from headgate.ranking.boxes.dense_build import Dense
     from headgate.ranking.boxes.sketch import Sketch
 
     Columns = NDArray[np.float64]
-    Floats = NDArray[np.floating[Any]]
 
 _SKETCHED = 3
 """Dimensions from which a sketch pays."""

@@ -12,7 +12,7 @@ that fill up the last tier hold for nothing.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from headgate.ranking.boxes.ends import narrowest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.floating[Any]]
-    Ints = NDArray[np.int64]
+    from headgate.core.arrays import Floats, Ints
+
 
 BLOCK = 64
 SHORTEST, LONGEST = 1024, 32_768

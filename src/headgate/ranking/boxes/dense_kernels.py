@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,9 @@ from headgate.ranking.boxes.sketch import Page, Sketch, may_hold, may_reach, not
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats, Ints
     from headgate.ranking.answers import Answers
 
-    Floats = NDArray[np.floating[Any]]
-    Ints = NDArray[np.int64]
 
 SUM, MAX = range(2)
 _LENGTH = np.uint64(BLOCK)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.floating[Any]]
+    from headgate.core.arrays import Floats
+
 
 OVERLAP, WITHIN = NOTIONS = ("overlap", "within")
 """When an interval holds for an event that is one: they share a number; the event lies inside."""

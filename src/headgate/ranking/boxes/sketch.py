@@ -7,7 +7,7 @@ quarter of the memory of its columns, and with many dimensions memory is what ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from headgate.ranking.boxes.dense_build import BLOCK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.floating[Any]]
-    Bytes = NDArray[np.uint8]
+    from headgate.core.arrays import Bytes, Floats
+
 
 EDGES = 255
 MOST = 257

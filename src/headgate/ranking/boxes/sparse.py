@@ -42,8 +42,8 @@ from headgate.ranking.filters.sums_kernels import FIRST, WHOLE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Bytes = NDArray[np.uint8]
-    Floats64 = NDArray[np.float64]
+    from headgate.core.arrays import Bytes, Floats64
+
     Integers = NDArray[np.integer[Any]]
 
 

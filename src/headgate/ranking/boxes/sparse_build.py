@@ -15,7 +15,7 @@ every extent long. An end at infinity is in the outermost cell, so there is no s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,11 +25,8 @@ from headgate.ranking.filters.sums_kernels import PLACE_BITS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.floating[Any]]
-    Floats64 = NDArray[np.float64]
-    Ints32 = NDArray[np.int32]
-    Ints = NDArray[np.int64]
+    from headgate.core.arrays import Bytes, Floats, Floats64, Ints, Ints32
+
     Parts = NDArray[np.uint16]
     Offsets = NDArray[np.uint32]
 

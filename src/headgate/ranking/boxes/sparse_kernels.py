@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,16 +26,11 @@ from headgate.ranking.filters.sums_kernels import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Floats, Floats64, Ints, Ints32, Words
     from headgate.ranking.answers import Answers
     from headgate.ranking.filters.sums import Tiers
 
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.floating[Any]]
-    Floats64 = NDArray[np.float64]
-    Ints32 = NDArray[np.int32]
-    Ints = NDArray[np.int64]
     Parts = NDArray[np.uint16]
-    Words = NDArray[np.uint64]
 
 BATCH = 256
 """Blocks that are read before what holds in them is added."""

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event
     from headgate.ranking.answers import RankedMatches
     from headgate.ranking.filters.keys import RankKeys
 
-    Ints = NDArray[np.int64]
     Doubles = NDArray[np.float64]
 
 

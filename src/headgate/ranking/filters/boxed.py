@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints, Ints32
     from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Weighted
     from headgate.ranking.filters.listed import ClauseSets
 
-    Ints = NDArray[np.int64]
-    Ints32 = NDArray[np.int32]
 
 LEAST = 256
 """Boxes that are worth it."""

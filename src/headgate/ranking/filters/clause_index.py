@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CompiledFilters, Content, ContentRoom
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Weights
     from headgate.ranking.filters.batches import Asked
     from headgate.ranking.filters.clauses import ClauseTable
     from headgate.ranking.rows import Admitted
 
-    Ints = NDArray[np.int64]
 
 FOLD_AFTER = 16_384
 """How many later rows are kept beside the others, at least; a quarter of them if that is more."""

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause
+    from headgate.core.arrays import Ints
     from headgate.core.ranks import Weights
 
-    Ints = NDArray[np.int64]
 
 T = TypeVar("T", bound=np.generic)
 

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CodedClauses, EventCoder
+    from headgate.core.arrays import Ints, Ints32
     from headgate.ranking.filters.clauses import Weighted
 
-    Ints = NDArray[np.int64]
-    Ints32 = NDArray[np.int32]
 
 LEAST = 256
 """Rows that are worth codes: fewer are summed up clause by clause."""

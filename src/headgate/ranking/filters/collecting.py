@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import ClauseColumns, CompiledFilters, ContentRoom
+    from headgate.core.arrays import Ints
     from headgate.core.subscription import Subscription
     from headgate.ranking.filters.coded import Coded
-
-    Ints = NDArray[np.int64]
 
 
 def collect(subscriptions: Sequence[Subscription], room: ContentRoom) -> ClauseTable:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from headgate.ranking.rows import Admitted
     from headgate.ranking.scores.table import EventScores
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["EXACT", "MODES", "RELAXED", "ROOM", "RankedIndex"]
 

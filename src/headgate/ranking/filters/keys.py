@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.event import Id
 
-    Ints = NDArray[np.int64]
     Rank = tuple[float, Id]
 
 GAP = 1 << 32

@@ -26,13 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
     from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Weighted
 
-    Bytes = NDArray[np.uint8]
-    Floats64 = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Ints32 = NDArray[np.int32]
 
 _PREFIXES = "tiers_", "lists_", "postings_"
 

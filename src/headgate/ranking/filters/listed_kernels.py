@@ -7,7 +7,7 @@ clause.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.core.heaps import put, sort_best
 from headgate.core.jit import bare, bare_inner
@@ -27,18 +27,10 @@ from headgate.ranking.filters.sums_kernels import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Floats, Floats64, Ints, Ints32
     from headgate.ranking.answers import Answers
     from headgate.ranking.boxes.sparse_build import Lists
     from headgate.ranking.filters.sums import Postings, Tiers
-
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.floating[Any]]
-    Floats64 = NDArray[np.float64]
-    Ints32 = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 
 class CodedRows(NamedTuple):

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from headgate.contents.protocol import Content, ContentRoom
     from headgate.contents.scores import Scoring, TermReader
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Score
     from headgate.ranking.rows import Admitted, RowIds
 
-    Ints = NDArray[np.int64]
 
 BITE = 64
 """How many matches are looked at together, at least, when not all are admitted."""

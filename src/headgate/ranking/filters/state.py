@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Content
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.interning import TextPool
     from headgate.ranking.answers import Answers
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from headgate.ranking.filters.coded import Coded
     from headgate.ranking.rows import Admitted, RowIds
 
-    Ints = NDArray[np.int64]
     Factors = NDArray[np.float64]
 
 

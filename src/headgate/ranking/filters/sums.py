@@ -44,10 +44,8 @@ from headgate.ranking.filters.sums_kernels import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Bytes = NDArray[np.uint8]
-    Floats64 = NDArray[np.float64]
-    Ints32 = NDArray[np.int32]
-    Ints = NDArray[np.int64]
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
+
     Integers = NDArray[np.integer[Any]]
     Parts = NDArray[np.uint16]
 

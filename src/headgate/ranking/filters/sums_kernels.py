@@ -26,13 +26,10 @@ from headgate.core.jit import bare, bare_inner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
     from headgate.ranking.filters.clauses import Weighted
     from headgate.ranking.filters.sums import Postings, Tiers
 
-    Bytes = NDArray[np.uint8]
-    Floats64 = NDArray[np.float64]
-    Ints32 = NDArray[np.int32]
-    Ints = NDArray[np.int64]
     Parts = NDArray[np.uint16]
 
 PLACE_BITS = 16

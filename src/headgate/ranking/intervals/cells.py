@@ -22,12 +22,11 @@ from headgate.ranking.intervals.sopt import SoptTree
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats, Ints
     from headgate.ranking.intervals.rtree import Stack, Tree
     from headgate.ranking.intervals.scored import Scored
 
-    Floats = NDArray[np.floating[Any]]
     Ranks = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 LENGTH = 64
 _SHARE = 128

@@ -25,9 +25,9 @@ from headgate.ranking.intervals.scored import RankLists, Scored, Walk, answers, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.floating[Any]]
+    from headgate.core.arrays import Floats, Ints
+
     Ranks = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 FANOUT = 64
 DEPTH, PENDING, TAKEN, LEAVES = range(4)

@@ -17,7 +17,8 @@ from headgate.ranking.boxes.ends import narrowed, narrowest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.floating[Any]]
+    from headgate.core.arrays import Floats
+
     Ranks = NDArray[np.int32]
 
 

@@ -28,11 +28,10 @@ from headgate.ranking.intervals.rtree import FANOUT, Meeting, TreeWalk, climb_ma
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats, Ints
     from headgate.ranking.intervals.scored import Scored
 
-    Floats = NDArray[np.floating[Any]]
     Ranks = NDArray[np.int32]
-    Ints = NDArray[np.int64]
 
 _NOBODY = -1
 _ONE = np.uint64(1)

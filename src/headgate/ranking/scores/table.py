@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
+    from headgate.core.arrays import Ints
+
     Doubles = NDArray[np.float64]
 
 NONE = -1

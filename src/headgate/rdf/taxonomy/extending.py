@@ -37,12 +37,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.text.finding import KnownWords
     from headgate.rdf.events.preparing import Draft, Wanted
     from headgate.rdf.index.arrays import Dictionary, Encoded
     from headgate.rdf.language.model import Term
-
-    Ints = NDArray[np.int64]
 
 
 class Mapped(NamedTuple):

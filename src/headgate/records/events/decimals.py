@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ints = NDArray[np.int64]
-    Words = NDArray[np.uint64]
+    from headgate.core.arrays import Ints, Words
+
 
 _EXACT = 22
 """Powers of ten up to it are doubles without rounding."""

@@ -36,15 +36,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.values import Path
     from headgate.records.events.columns import Columns
-    from headgate.records.index.build import Choices, Weigh
-    from headgate.records.programs.programs import Programs
-
-    Ints = NDArray[np.int64]
     from headgate.records.explain.explain import Explanation
+    from headgate.records.index.build import Choices, Weigh
     from headgate.records.index.live import State
     from headgate.records.language.model import Expression
+    from headgate.records.programs.programs import Programs
 
 
 NEVER, ALWAYS = "it can never match", "it matches every event"

@@ -20,9 +20,9 @@ from headgate.records.programs.programs import ALL, GLOB, VALUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.records.index.lines import Lines, Parts
 
-    Ints = NDArray[np.int64]
 
 POSTING = 3e-4
 """What a posting costs, in checks an event. Smaller values buy speed with memory."""

@@ -33,12 +33,11 @@ from headgate.records.programs.programs import GLOB, VALUE, Programs, starts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.interning import TextPool
     from headgate.core.values import Path
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
-
-    Ints = NDArray[np.int64]
 
 
 Weigh: TypeAlias = Callable[["BuiltIndex", "Parts", "Terms"], "NDArray[np.float64]"]

@@ -34,10 +34,9 @@ from headgate.records.programs.programs import VALUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.records.index.access import Atoms
     from headgate.records.index.lines import Parts
-
-    Ints = NDArray[np.int64]
 
 
 APART = -2

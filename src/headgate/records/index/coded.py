@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.event import Event
     from headgate.records.index.arrays import BuiltIndex
     from headgate.records.programs.programs import Programs
 
-    Ints = NDArray[np.int64]
-    Ints32 = NDArray[np.int32]
 
 CHUNK = 10_000
 """Events encoded together, at most."""

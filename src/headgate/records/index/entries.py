@@ -29,9 +29,8 @@ from headgate.records.programs.programs import GLOB, starts
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.records.index.arrays import RecordArrays
-
-    Ints = NDArray[np.int64]
 
 
 def full_entries(arrays: RecordArrays) -> Ints:

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event
     from headgate.records.index.arrays import Events, RecordArrays
     from headgate.records.index.live import Base
-
-    Ints = NDArray[np.int64]
 
 
 class RecordEvents:

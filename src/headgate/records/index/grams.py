@@ -24,16 +24,15 @@ from headgate.records.computed import WORDS
 from headgate.records.programs.programs import GLOB, starts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.records.index.lines import Lines, Parts
-    from headgate.records.programs.programs import Programs
-
-    Ints = NDArray[np.int64]
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+    from headgate.core.arrays import Ints
     from headgate.core.values import Path
     from headgate.records.index.arrays import BuiltIndex
+    from headgate.records.index.lines import Lines, Parts
+    from headgate.records.programs.programs import Programs
 
 
 GRAMS = 2

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.records.programs.programs import Programs
-
-    Ints = NDArray[np.int64]
 
 
 _FRACTIONS = (Facet.FLOAT, Facet.STRING_FLOAT, Facet.DECIMAL)

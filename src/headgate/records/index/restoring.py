@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.records.index.arrays import BuiltIndex
     from headgate.records.index.entries import Checks
     from headgate.records.index.lines import Lines
 
-    Ints = NDArray[np.int64]
 
 _MIN, _MAX = np.int64(-(2**63)), np.int64(2**63 - 1)
 _IS_TEXT = np.zeros(len(Facet), np.uint8)

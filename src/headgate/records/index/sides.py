@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.records.programs.programs import Programs
 
-    Ints = NDArray[np.int64]
 
 MAX = np.int64(2**63 - 1)
 APART = 64

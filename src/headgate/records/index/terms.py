@@ -26,11 +26,10 @@ from headgate.records.programs.tokens import AND, OR, TRUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
+    from headgate.records.index.access import Atoms
     from headgate.records.index.lines import Parts
     from headgate.records.programs.programs import Programs
-
-    Ints = NDArray[np.int64]
-    from headgate.records.index.access import Atoms
 
 
 MOST_TERMS = 16

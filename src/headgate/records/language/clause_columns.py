@@ -22,13 +22,9 @@ from headgate.records.programs.programs import starts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import Clause
+    from headgate.core.arrays import Bytes, Ints
     from headgate.records.programs.families import Family
-
-    Ints = NDArray[np.int64]
-    Bytes = NDArray[np.uint8]
 
 
 def split_columns(texts: TextPool) -> list[ClauseColumns]:

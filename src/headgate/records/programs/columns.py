@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.core.values import Path
     from headgate.records.programs.clauses import Atom
     from headgate.records.programs.families import Family
     from headgate.records.programs.shapes import Shape, Skeleton
 
-    Ints = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
 _WHOLE = (Facet.INT, Facet.FLOAT, Facet.STRING_INT, Facet.DECIMAL)

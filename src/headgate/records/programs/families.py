@@ -21,10 +21,9 @@ from headgate.records.programs.shapes import MAX_TEXT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints
     from headgate.core.interning import TextPool
 
-    Ints = NDArray[np.int64]
-    Bytes = NDArray[np.uint8]
 
 LEAST = 32
 """Texts that make a family: fewer are read one by one."""
