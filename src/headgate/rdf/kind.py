@@ -13,7 +13,7 @@ from headgate.core.subscription import SPARQL, TUPLES
 from headgate.errors import EventError, FilterError, PlanError, SubscriptionError, TaxonomyError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from headgate.contents.kind import DocumentEvents, FilterSettings
@@ -98,13 +98,18 @@ class Rdf(Kind):
         READER.close()
         EVALUATOR.close()
 
-    def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
-        """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
+    def keys(self, event: Event) -> Iterable[str]:
+        """List the properties of a graph, and the classes that something is an instance of."""
         from headgate.rdf.events.reading import graph_of
-        from headgate.rdf.explain.explain import ways_to
         from headgate.rdf.index.columns import graph_keys
 
-        seen = [frozenset(graph_keys(graph_of(event))) for event in events]
+        return graph_keys(graph_of(event))
+
+    def access(self, contents: Any, filed: Any, events: Sequence[Event]) -> list[Access]:
+        """Say by what events come to filters; of whole queries also that they are verified, and the cost."""
+        from headgate.rdf.explain.explain import ways_to
+
+        seen = [frozenset(self.keys(event)) for event in events]
         return ways_to(filed.columns, contents.listed, seen)
 
     def given(self, index: Any, event: Event, identity: Id, limit: int) -> Results:

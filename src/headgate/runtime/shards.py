@@ -234,7 +234,7 @@ class Route:
         if self.path is None:
             assert not isinstance(events, pa.RecordBatch)
             keys = kind_of(self.content).keys
-            return np.array([not self.keys.isdisjoint(keys(event.data)) for event in events], np.bool_)
+            return np.array([not self.keys.isdisjoint(keys(event)) for event in events], np.bool_)
         column = columns_of(events)(self.path)
         meets: Bools = column.kind != Kind.NULL
         whole, texts = column.kind == Kind.INT, column.kind == Kind.STRING
