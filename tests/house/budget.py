@@ -8,7 +8,7 @@ from __future__ import annotations
 
 MOST_CODE = {
     "src": 101_000,
-    "tests": 67_000,
+    "tests": 67_100,
     "benchmarks": 8_850,
 }
 SLACK = 0.01
