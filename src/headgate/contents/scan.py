@@ -20,7 +20,7 @@ from headgate.core.event import Event
 from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.snapshot import open_snapshot, write_snapshot
-from headgate.core.wording import Worded
+from headgate.core.text.wording import Worded
 from headgate.errors import EventError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headgate.core.wording import Worded
+from headgate.core.text.wording import Worded
 from headgate.errors import SubscriptionError
 from headgate.graph.arrays import flags_of, has_bits
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION

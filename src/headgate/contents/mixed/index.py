@@ -29,8 +29,8 @@ from headgate.core.ids import Ids
 from headgate.core.omission import RenamedOmissions
 from headgate.core.snapshot import write_snapshot
 from headgate.core.subscription import MIXED, Subscription
+from headgate.core.text.wording import Worded
 from headgate.core.values import find_name
-from headgate.core.wording import Worded
 from headgate.errors import SubscriptionError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headgate.core.ranks import Best
-from headgate.core.wording import Worded
+from headgate.core.text.wording import Worded
 from headgate.ranking.boxes.ends import MISSING, OVERLAP
 from headgate.ranking.boxes.methods import AUTO, EXACTLY
 from headgate.ranking.boxes.threshold import combined

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.protocol import alone
 from headgate.core.ranks import Best
-from headgate.core.wording import Worded
+from headgate.core.text.wording import Worded
 from headgate.ranking.rows import best
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.contents.protocol import EVERY_EVENT, Access
-from headgate.core.wording import Worded
+from headgate.core.text.wording import Worded
 from headgate.rdf.explain.notes import edge_note, held_note, reason, shown
 from headgate.rdf.index.bindings import (
     STEPS,

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from headgate.core.wording import in_html, table
+from headgate.core.text.wording import in_html, table
 from headgate.errors import EventError
 from headgate.rdf.language import model
 from headgate.rdf.language.rewrite import variables

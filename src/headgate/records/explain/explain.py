@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from headgate.core.casts import to_date, to_double, to_int, to_timestamp
 from headgate.core.text.alphabets import words
+from headgate.core.text.wording import Worded
 from headgate.core.values import PRESENT, micros
-from headgate.core.wording import Worded
 from headgate.records.computed import LOWER, compute, shown, value_of
 from headgate.records.language import model
 from headgate.records.language.model import NULL, Expression, Literal, LiteralType, Op

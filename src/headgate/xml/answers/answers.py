@@ -16,7 +16,7 @@ import numpy as np
 from headgate.contents.kind import Results, table_lines
 from headgate.contents.results import NOTHING, ResultRows
 from headgate.core.jit import kernel
-from headgate.core.wording import SHOWN, Worded, table
+from headgate.core.text.wording import SHOWN, Worded, table
 from headgate.xml.answers.structural import (
     Flat,
     Ids,

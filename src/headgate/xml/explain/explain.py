@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from headgate.core.text.alphabets import PYTHON
-from headgate.core.wording import Worded
+from headgate.core.text.wording import Worded
 from headgate.errors import EventError
 from headgate.xml.events.reading import document_of
 from headgate.xml.index.live import ask_one
