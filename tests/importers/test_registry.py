@@ -40,7 +40,7 @@ def test_engines_take_it(dialect: str) -> None:
     assert engine.match({"type": "art"}) == []
     engine.subscribe(Subscription("t", text, dialect))
     assert sorted(engine.match({"type": "news"})) == ["s", "t"]
-    assert sql in str(engine.explain({"type": "news"}, "s"))
+    assert sql in repr(engine.explain({"type": "news"}, "s"))
 
 
 def test_other_dialects_are_refused() -> None:
