@@ -85,6 +85,26 @@ def test_index_agrees_with_the_evaluator(seed: int) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "matches"),
+    [
+        # Spark raises where a literal of a list cannot be cast, so nothing of the list is found.
+        ("exists(a, x -> x IN ('1', 'x'))", [1], False),
+        ("exists(a, x -> x IN ('1', '5'))", [1], True),
+        ("a + 1 IN ('2', 'x')", 1, False),
+        ("a + 1 IN ('2', NULL)", 1, True),
+        # The type of an array whose elements have no common one is void.
+        ("a IS NOT NULL AND typeof(a) <> 'void'", [1, {"b": 1}], False),
+        ("a IS NOT NULL AND typeof(a) <> 'void'", [1, 2], True),
+        ("a IS NOT NULL AND typeof(a) IN ('void', 'string')", [1, {"b": 1}], True),
+    ],
+)
+def test_what_has_no_type_is_null(text: str, value: Any, matches: bool) -> None:
+    event = Event("e", {"a": value})
+    assert reference.matches(parse_filter(text), event.attributes) is matches
+    assert bool(RecordIndex.build([Subscription(0, text)]).match(event)) is matches
+
+
 @pytest.mark.parametrize("pool", POOLS[:6], ids=range(6))
 def test_tables_agree_with_the_evaluator(pool: list[Any]) -> None:
     rng = random.Random(3)
@@ -120,6 +140,7 @@ def test_what_is_a_set_of_values_is_not_computed(text: str) -> None:
     "text",
     [
         "NOT exists(a, x -> x > 5)",
+        "a IS NOT NULL AND typeof(a) <> 'void'",
         "exists(a, x -> x LIKE '%b')",
         "exists(a, x -> x > b)",
         "exists(a, x -> typeof(x) = 'bigint')",

@@ -143,6 +143,9 @@ def _in(parts: Sequence[Bound]) -> Bound | None:
             runs.append(item.run)
         else:
             literals.append(item.run([]))
+            if literals[-1] is None and part.constant is not None:
+                # Spark raises for a literal that cannot be cast, whatever the others are.
+                return Bound(types.BOOL, lambda _row: None)
     listed = frozenset(key(each) if key else each for each in literals if each is not None)
     otherwise = None if None in literals else False
 

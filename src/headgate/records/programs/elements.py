@@ -187,6 +187,9 @@ def _of_types(leaf: SetLeaf, *, null: bool) -> _ByKind:
     for kind, (low, high) in _NAMES.items():
         inside = intersection(ranges, ((low, high),))
         values[kind] = False if not inside else True if inside == ((low, high),) else None
+    if values[Kind.ARRAY] != values[Kind.NULL]:
+        # An array whose elements have no common type is NULL to expressions, so its type is void.
+        values[Kind.ARRAY] = None
     if not null:
         values[Kind.NULL] = None
         if values[Kind.INT] != values[Kind.FLOAT]:
