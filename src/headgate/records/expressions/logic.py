@@ -137,15 +137,14 @@ def _in(parts: Sequence[Bound]) -> Bound | None:
     kind, (value, *items) = typed
     given = value.run
     key = order_key if kind == types.DOUBLE else None
-    literals, runs = [], []
+    literals, runs, failing = [], [], []
     for part, item in zip(parts[1:], items, strict=True):
         if part.constant is NOT_CONSTANT:
             runs.append(item.run)
-        else:
-            literals.append(item.run([]))
-            if literals[-1] is None and part.constant is not None:
-                # Spark raises for a literal that cannot be cast, whatever the others are.
-                return Bound(types.BOOL, lambda _row: None)
+            continue
+        literals.append(item.run([]))
+        if literals[-1] is None and part.constant is not None:
+            failing.append(item.run)
     listed = frozenset(key(each) if key else each for each in literals if each is not None)
     otherwise = None if None in literals else False
 
@@ -154,6 +153,8 @@ def _in(parts: Sequence[Bound]) -> Bound | None:
         if wanted is None:
             return None
         wanted = key(wanted) if key else wanted
+        for each in failing:
+            each(row)  # which notes why it cannot be cast
         if wanted in listed:
             return True
         answer = otherwise

@@ -25,13 +25,14 @@ from headgate.records.programs.intervals import Cut, Intervals, after, before, i
 from headgate.records.programs.leaves import (
     FACETS_OF_KIND,
     Facet,
+    Leaf,
     Quantifier,
     SetLeaf,
     element_leaf,
     line,
     value_leaf,
 )
-from headgate.records.programs.lowering import lower
+from headgate.records.programs.lowering import lower, points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +151,11 @@ def _condition(node: Expression) -> _ByKind | None:
         isinstance(predicate, Comparison) and predicate.op is Op.NULL_SAFE_EQ
     ):
         return None
-    leaf = lower(predicate, negated=isinstance(node, Not))
+    if isinstance(node, In):
+        # An expression takes a literal that cannot be cast for NULL, and may equal the others.
+        leaf: Leaf = value_leaf(node.attribute.key, points(node.literals, every=False))
+    else:
+        leaf = lower(predicate, negated=isinstance(node, Not))
     if not isinstance(leaf, SetLeaf):
         return None
     if leaf.path == _ELEMENT.path:

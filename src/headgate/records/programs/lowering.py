@@ -91,7 +91,7 @@ def _lower(predicate: model.Predicate, *, negated: bool) -> Leaf:
             wanted = model.Literal(model.LiteralType.BOOL, not negated)
             return value_leaf(path, {facet: (place,) for facet, place in _places(wanted).items()})
         case model.In(_, literals):
-            sets = _points(literals)
+            sets = points(literals)
             if negated and model.NULL in literals:
                 sets = {}
             return value_leaf(path, outside(sets) if negated else sets)
@@ -120,7 +120,7 @@ lower_again = lru_cache(maxsize=65_536)(_lower)
 
 def _elements(path: tuple[str, ...], literals: tuple[model.Literal, ...], *, negated: bool) -> Leaf:
     own = {Facet.BOOL, Facet.INT, Facet.FLOAT, Facet.STRING, Facet.TIMESTAMP, *_DECIMALS}
-    sets = {facet: ranges for facet, ranges in _points(literals).items() if facet in own}
+    sets = {facet: ranges for facet, ranges in points(literals).items() if facet in own}
     # A string literal meets texts only here: array functions do not cast.
     if model.common_type(literals) is model.LiteralType.STRING:
         sets = {Facet.STRING: sets[Facet.STRING]}
@@ -132,7 +132,7 @@ def _elements(path: tuple[str, ...], literals: tuple[model.Literal, ...], *, neg
 def _forall(predicate: model.ForAll, *, negated: bool) -> Leaf:
     """Make the leaf of every element in the list; its negation is some element that is surely not in it."""
     path, literals = predicate.attribute.path, predicate.literals
-    sets = _points(literals)
+    sets = points(literals)
     if not negated:
         return replace(element_leaf(path, Quantifier.ALL, sets), on_null=predicate.nulls)
     if model.NULL in literals:
@@ -140,8 +140,8 @@ def _forall(predicate: model.ForAll, *, negated: bool) -> Leaf:
     return element_leaf(path, Quantifier.ANY, outside(sets) if literals else _FULL)
 
 
-def _points(literals: tuple[model.Literal, ...]) -> dict[Facet, Intervals]:
-    """Collect the keys that equal one of the literals, on the facets where all of them have a place."""
+def points(literals: tuple[model.Literal, ...], *, every: bool = True) -> dict[Facet, Intervals]:
+    """Collect the keys that equal one of the literals, on the facets where all of them have a place, or any."""
     common = model.common_type(literals)
     assert common is not None
     converted = [model.convert(literal, common) for literal in literals if literal != model.NULL]
@@ -149,8 +149,9 @@ def _points(literals: tuple[model.Literal, ...]) -> dict[Facet, Intervals]:
     if any(Facet.LONG_DECIMAL in place for place in places):
         # All of a list are seen on one facet.
         places = [_lengthened(place, literal) for place, literal in zip(places, converted, strict=True)]
-    shared = set.intersection(*(set(place) for place in places)) if places else set()
-    return {facet: union(tuple(place[facet] for place in places), ()) for facet in shared}
+    join = set[Facet].intersection if every else set[Facet].union
+    facets = join(*map(set, places)) if places else set()
+    return {facet: union(tuple(place[facet] for place in places if facet in place), ()) for facet in facets}
 
 
 def _compare(op: model.Op, place: Place, facet: Facet) -> Intervals:
