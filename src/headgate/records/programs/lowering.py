@@ -141,7 +141,7 @@ def _forall(predicate: model.ForAll, *, negated: bool) -> Leaf:
 
 
 def points(literals: tuple[model.Literal, ...], *, every: bool = True) -> dict[Facet, Intervals]:
-    """Collect the keys that equal one of the literals, on the facets where all of them have a place, or any."""
+    """Collect the keys that equal one of the literals, on the facets where all have a place, or any has."""
     common = model.common_type(literals)
     assert common is not None
     converted = [model.convert(literal, common) for literal in literals if literal != model.NULL]
