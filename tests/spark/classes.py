@@ -1,4 +1,4 @@
-"""How Java is started for tests and the demo, and an archive of Spark's classes to start it sooner.
+"""How Java is started for tests, and an archive of Spark's classes to start it sooner.
 
 `./dev` writes the archive once, into .venv. Without it everything works, and every Spark takes 6 s more.
 """

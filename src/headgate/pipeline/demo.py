@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from headgate.core.settings import Request, setting
 from headgate.errors import TableError
 from headgate.report.words import shorten
+from headgate.runtime.progress import ProgressTask, Tasks, showing
 
 if TYPE_CHECKING:
     from headgate.pipeline.run.run import Outcome
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 FILE = "pipeline.toml"
 """The pipeline file in a demo's directory."""
+KERNELS = (
+    "core.interning:",
+    "records.index.kernels:match_events",
+    *(
+        f"records.index.{name}:"
+        for name in ("access", "checking", "clusters", "grams", "lines", "sides", "terms")
+    ),
+)
+"""What of our kernels it takes: all others are compiled when they are first called."""
 _MARK = ".headgate-demo"
 _COUNTED = re.compile(r"^(subscriptions|events|seed) = [\d_]+$", re.MULTILINE)
 
@@ -40,6 +50,7 @@ class Demo(Request):
 def run_demo(demo: Demo, where: Where, *, quiet: bool = False, command: str = "") -> Outcome:
     """Write the demo's pipeline file and run it, from nothing."""
     check_place(demo.directory)
+    from headgate.core.jit.warming import warm
     from headgate.pipeline.file.read import read_pipeline
     from headgate.pipeline.run.run import RunOptions, run_pipeline
     from headgate.pipeline.run.state import write_whole
@@ -49,6 +60,14 @@ def run_demo(demo: Demo, where: Where, *, quiet: bool = False, command: str = ""
     here.mkdir(parents=True, exist_ok=True)
     (here / _MARK).touch()
     write_whole(file, pipeline_text(demo))
+    done = Tasks(0, 0)
+
+    def tell(*counts: int) -> None:
+        nonlocal done
+        done = Tasks(*counts)
+
+    with showing(ProgressTask("compiling kernels, once", lambda: done), quiet):
+        warm(KERNELS, tell=tell)
     # It shows the jobs on Spark, however small it is made.
     options = RunOptions(True, None, "spark", where.master, where.conf, quiet, command)
     return run_pipeline(read_pipeline(file), options)

@@ -326,7 +326,7 @@ class _Compiling(numba_events.Listener):
                 "ahead of time)"
             )
         else:
-            _LOG.info("compiling kernels: %d so far", self.kernels)
+            _LOG.warning("compiling kernels: %d so far", self.kernels)
         self._next = spent + self.SAID_AFTER
 
 

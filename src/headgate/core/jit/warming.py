@@ -54,11 +54,12 @@ class WarmResult:
 
 
 def units(target: Target, chosen: Sequence[str] = ()) -> list[Unit]:
-    """List every kernel that the product calls, for every signature, of the rooms chosen or of all."""
+    """List every kernel that the product calls, for every signature, of rooms or modules chosen or of all."""
+    beginnings = tuple(f"headgate.{each}" for each in chosen or [""])
     return [
         Unit(kernel, args, file_name(kernel, args, target))
         for kernel, listed in sorted(signatures.known().items())
-        if not chosen or signatures.room_of(kernel) in chosen
+        if kernel.startswith(beginnings)
         for args in sorted(listed)
     ]
 
