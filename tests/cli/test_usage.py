@@ -213,8 +213,8 @@ def test_a_place_that_cannot_be_written_is_one_line(headgate: Command, files: Pa
 def test_doctor_says_what_it_found(headgate: Command) -> None:
     ran = headgate("doctor")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.splitlines()[0] == f"ok  Python: {sys.version.split()[0]}"
-    assert ran.out.splitlines()[-1] == "all is there"
+    assert ran.out.splitlines()[:2] == ["the library", f"  ok  Python: {sys.version.split()[0]}"]
+    assert ran.out.splitlines()[-1] == "what is installed works"
     found = headgate("doctor", "--json").json
     assert found["ok"] is True
     assert {"Python", "pyspark", "Java"} <= {finding["name"] for finding in found["findings"]}
@@ -228,6 +228,6 @@ def test_doctor_exits_with_1_where_something_is_missing(
     monkeypatch.setattr(doctor, "memory", lambda: 2**20)
     ran = headgate("doctor")
     assert ran.code == 1
-    assert "NO  memory: 0.0 GiB\n    Spark and an index need 2 GiB or more" in ran.out
-    assert ran.out.endswith("something is missing, see above\n")
+    assert "  NO  memory: 0.0 GiB, Spark and an index need 2 GiB or more" in ran.out
+    assert ran.out.endswith("something is missing, see NO above\n")
     assert headgate("doctor", "--json").json["ok"] is False

@@ -115,7 +115,7 @@ def test_every_dependency_has_its_reason() -> None:
         *PROJECT["project"]["optional-dependencies"].values(),
         *PROJECT["dependency-groups"].values(),
     ]
-    named = {re.split(r"[\[<>=~! ;]", entry)[0] for group in groups for entry in group}
+    named = {re.split(r"[\[<>=~! ;]", entry)[0] for group in groups for entry in group} - {"headgate"}
     listed = {*re.findall(r"^\| `([\w.-]+)", text, re.MULTILINE)}
     assert listed == named
 

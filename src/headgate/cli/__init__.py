@@ -14,8 +14,8 @@ import click
 
 from headgate.cli.shell import ALONE, cli
 from headgate.cli.standard import named
+from headgate.core.machine import need_module
 from headgate.errors import HeadgateError, MachineError
-from headgate.spark.session.java import ADVICE, PACKAGES
 
 __all__ = ["cli", "main"]
 
@@ -40,9 +40,11 @@ def main() -> None:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in PACKAGES:
-            raise
-        _fail(ADVICE, MachineError.exit_code)
+        try:
+            need_module(error.name)
+        except MachineError as lacking:
+            _fail(str(lacking), lacking.exit_code)
+        raise
     except OSError as error:
         # The disk is full, a place cannot be written: the machine's fault, and its words are clear.
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), 1)

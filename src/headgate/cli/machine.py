@@ -11,7 +11,8 @@ import shutil
 import socket
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,11 @@ import click
 
 from headgate.cli import shell
 from headgate.cli.options import options_of
-from headgate.core.machine import cache_home, cores, memory
+from headgate.core.machine import EXTRAS, cache_home, cores, lacking, memory, need
 from headgate.core.settings import Request, setting
 from headgate.errors import HeadgateError
 from headgate.pipeline.demo import Demo, check_place, run_demo, summary_lines
-from headgate.spark.session.java import ADVICE, PACKAGES, find_java, missing, need_spark
+from headgate.spark.session.java import find_java
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,25 +33,39 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY = 2 * 2**30
 OLDEST_PYTHON = (3, 11)
+_WANTED = re.compile(
+    r"(?P<name>[\w.-]+)(?:\[[^]]*])?\s*(?P<bounds>[^;]*)(?:;.*extra == ['\"](?P<extra>[\w-]+)['\"])?"
+)
+
+
+LIBRARY, SPARK, SERVICE = "the library", "Spark", "the service"
+_GROUPS = {"spark": SPARK, "java": SPARK, "client": SERVICE, "nats": SERVICE, "service": SERVICE}
+"""Where extras belong; all others belong to the library."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; `advice` is empty when it is fine."""
+    """One thing that was looked at; `advice` is empty when it is there and fine."""
 
     name: str
     ok: bool
+    """Whether it works, or is an extra that is not installed."""
     found: str
     advice: str = ""
+    group: str = LIBRARY
 
 
 def examine(*, deep: bool = False) -> list[Finding]:
     """Look at everything that Headgate needs; `deep` also starts Spark and runs a small job."""
-    findings = [_python(), *_packages(), _java()]
-    findings += [Finding("cores", True, str(cores())), _memory(), _kernel_cache(), _loopback()]
+    findings = [_python(), *_packages(), Finding("cores", True, str(cores())), _memory(), _kernel_cache()]
+    findings += _extras()
+    if _is_installed("spark"):
+        findings += [_java(), _loopback()]
     if deep:
         findings.append(_spark())
-    return findings
+    # Several extras may ask for the same package.
+    single = {each.name: each for each in findings}.values()
+    return sorted(single, key=lambda each: (LIBRARY, SPARK, SERVICE).index(each.group))
 
 
 def _python() -> Finding:
@@ -67,15 +82,26 @@ def _packages() -> Iterator[Finding]:
         yield Finding("headgate", False, "not installed", "run ./dev setup, or pip install headgate")
         return
     for requirement in required:
-        wanted = re.match(r"([\w.-]+)(?:\[[^]]*])?\s*([^;]*)", requirement)
-        if wanted and ("extra ==" not in requirement or wanted[1] in PACKAGES):
-            yield _package(wanted[1], wanted[2].strip())
+        wanted = _WANTED.match(requirement)
+        if wanted and (wanted["extra"] is None or _is_installed(wanted["extra"])):
+            group = _GROUPS.get(wanted["extra"] or "", LIBRARY)
+            yield replace(_package(wanted["name"], wanted["bounds"].strip()), group=group)
+
+
+def _extras() -> Iterator[Finding]:
+    """Tell which extras are not there."""
+    for extra in EXTRAS:
+        if not _is_installed(extra):
+            advice = f"pip install 'headgate[{extra}]'"
+            yield Finding(f"[{extra}]", True, "not installed", advice, _GROUPS.get(extra, LIBRARY))
+
+
+def _is_installed(extra: str) -> bool:
+    return extra in EXTRAS and not lacking(extra)
 
 
 def _package(name: str, wanted: str) -> Finding:
     advice = f"run pip install '{name}{wanted}'"
-    if name in missing():
-        return Finding(name, False, "not installed", ADVICE)
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -107,8 +133,8 @@ def _java() -> Finding:
     try:
         java = find_java()
     except HeadgateError as error:
-        return Finding("Java", False, "none", str(error))
-    return Finding("Java", True, f"{java.version} from {java.source} ({java.home})")
+        return Finding("Java", False, "none", str(error), SPARK)
+    return Finding("Java", True, f"{java.version} from {java.source} ({java.home})", group=SPARK)
 
 
 def _memory() -> Finding:
@@ -140,14 +166,14 @@ def _loopback() -> Finding:
         advice = (
             "Spark talks to Python through 127.0.0.1: bring the loopback interface up (ip link set lo up)"
         )
-        return Finding("loopback", False, error.strerror or str(error), advice)
-    return Finding("loopback", True, "127.0.0.1")
+        return Finding("loopback", False, error.strerror or str(error), advice, SPARK)
+    return Finding("loopback", True, "127.0.0.1", group=SPARK)
 
 
 def _spark() -> Finding:
     # By name, so that looking at a machine without Spark does not end at an import.
     try:
-        need_spark()
+        need("spark")
         sessions: Any = importlib.import_module("headgate.spark.session.session")
         session = sessions.open_session()
         try:
@@ -157,16 +183,20 @@ def _spark() -> Finding:
         finally:
             sessions.close_session(session)
     except (ImportError, HeadgateError) as error:
-        return Finding("Spark", False, "does not start", str(error))
+        return Finding("Spark", False, "does not start", str(error), SPARK)
     ok = rows == 1
-    return Finding("Spark", ok, about, "" if ok else f"a job of one row returned {rows}: reinstall pyspark")
+    return Finding(
+        "Spark", ok, about, "" if ok else f"a job of one row returned {rows}: reinstall pyspark", SPARK
+    )
 
 
 @shell.cli.command()
 @click.option("--deep", is_flag=True, help="Also start Spark and run a small job (about ten seconds).")
 @shell.json_option
 def doctor(*, deep: bool, as_json: bool) -> None:
-    r"""Say what is missing on this machine, and how to get it.
+    r"""Say what is installed on this machine and works, and how to get the rest.
+
+    It ends with 0 if what is installed works: an extra that is not installed is no fault.
 
     \b
     Example:
@@ -174,12 +204,13 @@ def doctor(*, deep: bool, as_json: bool) -> None:
     """
     findings = examine(deep=deep)
     lines = []
-    for finding in findings:
-        lines.append(f"{'ok ' if finding.ok else 'NO '} {finding.name}: {finding.found}")
-        if not finding.ok:
-            lines.append(f"    {finding.advice}")
+    for group, some in groupby(findings, key=lambda each: each.group):
+        lines.append(group)
+        for each in some:
+            mark = "NO" if not each.ok else "--" if each.advice else "ok"
+            lines.append(f"  {mark}  {each.name}: {each.found}{each.advice and f', {each.advice}'}")
     sound = all(finding.ok for finding in findings)
-    lines.append("all is there" if sound else "something is missing, see above")
+    lines.append("what is installed works" if sound else "something is missing, see NO above")
     shell.tell({"ok": sound, "findings": [asdict(finding) for finding in findings]}, lines, as_json=as_json)
     if not sound:
         sys.exit(1)

@@ -11,8 +11,8 @@ import click
 
 from headgate.cli.options import options_of
 from headgate.cli.reporting import report
-from headgate.cli.serving import need_service
 from headgate.cli.shell import cli, json_option, shown_command, tell
+from headgate.core.machine import need
 from headgate.core.settings import Request, setting
 from headgate.errors import TableError
 from headgate.service.settings import ServiceSettings
@@ -41,7 +41,7 @@ class Sites(Request):
 
     def read(self) -> dict[str, Neighbour]:
         """Read the file."""
-        need_service()
+        need("service")
         from headgate.network.assignment import read_sites
 
         return read_sites(Path(self.sites))
@@ -74,7 +74,7 @@ def site(asked: ServiceSettings, tenant: str) -> None:
       headgate service key add --data site/ --tenant network --scope admin > site.key
       headgate site --data site/ --port 8081
     """
-    need_service()
+    need("service")
     from headgate.network.extension import SiteExtension
     from headgate.service.running import Running, set_up_log
 
@@ -401,7 +401,7 @@ def _seconds(value: float) -> str:
 
 
 def _plan(path: Path) -> Dissemination:
-    need_service()
+    need("service")
     from headgate.engine.dissemination import Dissemination
 
     return Dissemination.open(path)

@@ -12,6 +12,7 @@ import click
 from headgate.cli.documents import OneEvent, read_document, read_record, refuse_options
 from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option, quiet_option, shown_command, tell
+from headgate.core.machine import need
 from headgate.core.settings import setting
 from headgate.errors import SnapshotError
 
@@ -57,6 +58,7 @@ def report_graph(asked: ReportGraph, *, quiet: bool, as_json: bool) -> None:
     path = Path(output)
     if path.suffix not in FORMATS:
         raise click.UsageError(f"--output {output}: let the name end in .html, .svg or .png")
+    need("report", "graph")
     graph = located(snapshot)
     _check_graph(snapshot, graph)
     content = DEFAULT if event is None else content_at(graph)

@@ -17,6 +17,7 @@ import click
 from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option, tell
 from headgate.console.settings import ServeSettings
+from headgate.core.machine import need
 from headgate.errors import MachineError, StorageError
 from headgate.report.words import many
 from headgate.service.settings import QuotaSettings
@@ -33,17 +34,6 @@ _YOUNG = 10_000
 """Objects made and not let go of after which the young ones among them are looked through."""
 _DEMO_BYTES = 256 << 20
 """Bytes of events that a demo in a temporary directory keeps, at most."""
-
-
-def need_service() -> None:
-    """Refuse where the packages of the service are not installed."""
-    from importlib.util import find_spec
-
-    lacking = [
-        name for name in ("apsw", "uvicorn", "starlette", "uvloop", "httptools") if find_spec(name) is None
-    ]
-    if lacking:
-        raise MachineError(f"the service needs {', '.join(lacking)}: pip install 'headgate[service]'")
 
 
 @cli.command()
@@ -63,7 +53,7 @@ def serve(asked: ServeSettings) -> None:
       headgate serve --data data/ --host 0.0.0.0 --certificate server.pem --private-key server.key
       curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
     """
-    need_service()
+    need("service", *(["graph"] if asked.demo else []))
     if not asked.data and not asked.demo:
         raise click.UsageError("Missing option '--data': the directory that everything is kept in.")
     from headgate.service.running import set_up_log
@@ -191,7 +181,7 @@ def quotas(asked: QuotaSettings, data: Path, tenant: str, *, clear: bool, as_jso
       headgate service quotas --data data/ --tenant shop --subscriptions 100000 --events-a-second 5000
       headgate service quotas --data data/ --tenant shop
     """
-    need_service()
+    need("service")
     import msgspec
 
     from headgate.service.security.keys import Key
@@ -215,7 +205,7 @@ def quotas(asked: QuotaSettings, data: Path, tenant: str, *, clear: bool, as_jso
 
 @contextmanager
 def _opened_keys(data: Path, *, make: bool = False) -> Iterator[Keys]:
-    need_service()
+    need("service")
     from headgate.service.security.keys import Keys
     from headgate.service.server import make_place
 
@@ -239,7 +229,7 @@ def check_data(data: Path, *, as_json: bool) -> None:
     Example:
       headgate service check --data data/
     """
-    need_service()
+    need("service")
     from headgate.service.backup import check
 
     tenants, lines = list(check(data)), []
@@ -269,7 +259,7 @@ def backup_data(data: Path, target: Path) -> None:
     Example:
       headgate service backup --data data/ --to backups/monday
     """
-    need_service()
+    need("service")
     from headgate.service.backup import back_up
 
     names = back_up(data, target)
@@ -286,7 +276,7 @@ def restore_data(copy: Path, data: Path) -> None:
     Example:
       headgate service restore --from backups/monday --data data/
     """
-    need_service()
+    need("service")
     from headgate.service.backup import restore
 
     names = restore(copy, data)

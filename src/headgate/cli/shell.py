@@ -20,8 +20,9 @@ import click
 from headgate import __version__
 from headgate.cli.options import complete_places, options_of
 from headgate.cli.standard import is_taken, named, standard_places
+from headgate.core.machine import need
 from headgate.errors import TableError
-from headgate.spark.session.java import check_master, need_spark
+from headgate.spark.session.java import check_master
 from headgate.tables.settings import Where
 
 if TYPE_CHECKING:
@@ -283,7 +284,7 @@ def ready(where: Where) -> None:
     """
     if where.master is not None:
         check_master(where.master)
-    need_spark()
+    need("spark")
 
 
 def shown_command(arguments: Sequence[str]) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from headgate.client import asking
 from headgate.client.asking import Ask, Delivery, EventStream, Retries
 from headgate.client.client import MANY_UNACKNOWLEDGED, SECONDS_UNACKNOWLEDGED, SILENCE
-from headgate.errors import MachineError, ServiceError
+from headgate.core.machine import need
+from headgate.errors import ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
@@ -44,12 +45,9 @@ class AsyncClient:
         timeout: float = 30.0,
         retries: Retries | None = None,
     ) -> None:
-        try:
-            import aiohttp
-        except ImportError:
-            raise MachineError(
-                "the client for asyncio needs aiohttp: pip install 'headgate[client]'"
-            ) from None
+        need("client")
+        import aiohttp
+
         self.address = asking.address_of(address)
         self._key = key
         self._retries = retries or Retries()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headgate.client import asking
 from headgate.client.asking import Ask, Delivery, EventStream, Retries
-from headgate.errors import MachineError, ServiceError
+from headgate.core.machine import need
+from headgate.errors import ServiceError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -46,10 +47,9 @@ class Client:
         timeout: float = 30.0,
         retries: Retries | None = None,
     ) -> None:
-        try:
-            import urllib3
-        except ImportError:
-            raise MachineError("the client needs urllib3: pip install 'headgate[client]'") from None
+        need("client")
+        import urllib3
+
         self.address = asking.address_of(address)
         self._key = key
         self._retries = retries or Retries()

@@ -9,6 +9,7 @@ import errno
 import os
 import threading
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,48 @@ from headgate.errors import HeadgateError, MachineError, TableError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+EXTRAS = {
+    "client": ("aiohttp", "urllib3"),
+    "graph": ("scipy",),
+    "nats": ("nats",),
+    "plan": ("highspy", "scipy"),
+    "rdf": ("pyoxigraph",),
+    "report": ("jinja2", "matplotlib"),
+    # pyspark hands Arrow batches over through pandas.
+    "spark": ("pyspark", "pandas"),
+    "service": ("apsw", "httptools", "jinja2", "prometheus_client", "starlette", "uvicorn", "uvloop"),
+    "xml": ("lxml",),
+}
+"""The modules that each extra of the package brings, beside those of others."""
 FULL = (errno.ENOSPC, errno.EDQUOT)
 _SAID = ("No space left on device", "Disk quota exceeded")
 _LITTLE = 1 << 20
 """Bytes that a disk has left, at most, that is full."""
+
+
+def lacking(*extras: str) -> list[str]:
+    """List the modules of extras that are not installed."""
+    return [name for extra in extras for name in EXTRAS[extra] if not _is_there(name)]
+
+
+def need(*extras: str) -> None:
+    """Refuse where modules of extras are not installed, and say which to install; loads nothing."""
+    if names := lacking(*extras):
+        raise MachineError(f"this needs {', '.join(names)}: pip install 'headgate[{','.join(extras)}]'")
+
+
+def need_module(name: str | None) -> None:
+    """Refuse a module that an extra brings, as `need` does."""
+    for extra, names in EXTRAS.items():
+        if name and name.partition(".")[0] in names:
+            need(extra)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def cores() -> int:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
 
+from headgate.core.machine import need
 from headgate.errors import GraphError
 from headgate.graph.model import EDGE, NODE
 
@@ -175,6 +174,10 @@ def _sides(component: Ints, layer: Ints, source: Ints, target: Ints) -> Ints:
     side = np.full(count, ANYWHERE, np.int64)
     if sizes.max(initial=0) < 2:
         return side
+    need("graph")
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
     core = component == np.argmax(sizes)
     start = int(np.flatnonzero(core)[0])
     side[layer == INTERMEDIARY] = ASIDE

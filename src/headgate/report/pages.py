@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from headgate.core.machine import put_file
+from headgate.core.machine import need, put_file
 from headgate.errors import TableError
 from headgate.report import words
 
@@ -28,7 +28,8 @@ class Tile(NamedTuple):
 
 
 def check_output(path: Path) -> None:
-    """Refuse a name that says no format."""
+    """Refuse a name that says no format, and where what draws is not installed."""
+    need("report")
     if path.suffix not in FORMATS:
         raise TableError(
             f"{path} has no known ending: let it end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}"

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from headgate.core.machine import need
 from headgate.errors import HeadgateError, MachineError
 
 if TYPE_CHECKING:
@@ -49,15 +50,11 @@ class ApiError(Exception):
 
 def client_library() -> ModuleType:
     """Import the client, or say how to get it."""
-    try:
-        import nats
-        import nats.aio.client
-        import nats.errors
-    except ImportError as error:
-        raise MachineError(
-            f"NATS needs the package nats-py, and {error.name or 'it'} is not installed: "
-            "pip install 'headgate[nats]'"
-        ) from error
+    need("nats")
+    import nats
+    import nats.aio.client
+    import nats.errors
+
     return nats
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from headgate.core.jit import kernel
+from headgate.core.machine import need
 from headgate.graph.arrays import GraphArrays, bits_of
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 
@@ -100,6 +101,7 @@ def _components(rows: EdgeRows, count: int) -> NDArray[np.int32]:
     if not count:
         return np.zeros(0, np.int32)
     # Numbered graphs are opened where nothing else needs scipy.
+    need("graph")
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 

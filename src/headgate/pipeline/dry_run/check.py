@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headgate.contents.registry import content_of, kind_of
+from headgate.core.machine import need
 from headgate.core.schema import read_schema
 from headgate.core.settings import Problem
 from headgate.core.snapshot import check_place
@@ -241,6 +242,8 @@ def _output(where: str, path: str) -> None:
             kind = "a directory" if local(path).is_dir() else "not on this machine"
             raise HeadgateError(f"{path} is {kind}: give the path of a file")
         _check_above(path)
+        if where.endswith("page"):
+            need("report")
         if where == "plan.page":
             from headgate.report.pages import check_output as check_page
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headgate.jobs.summary import Refusal
 from headgate.pipeline.run import plan
 from headgate.pipeline.run.state import write_whole
-from headgate.report.runs import model, what_if_page
+from headgate.report.runs import model
 from headgate.spark.session.java import find_java
 
 if TYPE_CHECKING:
@@ -249,6 +249,8 @@ def write_what_if(
     done: WhatIf, question: WhatIfRequest, path: Path, *, title: str, command: str, rejected: str | None
 ) -> None:
     """Draw what changes would do; `rejected` is where refused rows are, if there are any."""
+    from headgate.report.runs import what_if_page
+
     page = model.WhatIfPage(
         title=f"What if: {title}",
         created=dt.datetime.now(dt.UTC),

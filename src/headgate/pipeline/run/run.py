@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headgate.core.machine import need
 from headgate.errors import HeadgateError, TableError
 from headgate.local.small_streams import why_stream
 from headgate.pipeline.dry_run.check import check
@@ -21,9 +22,7 @@ from headgate.pipeline.run.reporting import DONE, SKIPPED
 from headgate.pipeline.run.state import RunState, locked, remove_leftovers
 from headgate.pipeline.run.stream_history import run_told
 from headgate.pipeline.run.work import Job, work
-from headgate.report.runs import page as run_page
 from headgate.runtime.progress import step as shown
-from headgate.spark.session.java import need_spark
 from headgate.stream.request import check_request
 from headgate.tables.places import is_remote, local
 
@@ -232,7 +231,7 @@ class _Running:
             spark = self._pipeline.spark
             master = self._asked.master or spark.master
             settings = {**spark.conf, **self._asked.settings}
-            need_spark()
+            need("spark")
             from headgate.spark.session.session import close_session, open_session
 
             with shown("starting Spark", quiet=self._asked.quiet) as starting:
@@ -266,6 +265,8 @@ class _Running:
         busy = any(each.status == DONE for each in self.done)
         if page is not None and (busy or not page.exists()):
             with shown("drawing the report", quiet=self._asked.quiet):
+                from headgate.report.runs import page as run_page
+
                 page.parent.mkdir(parents=True, exist_ok=True)
                 run_page.write(report, page)
         metrics = self._pipeline.metrics

@@ -21,10 +21,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from headgate.core.jit import bare_inner, kernel
+from headgate.core.machine import need
 from headgate.plan.model import Embeddings
 
 if TYPE_CHECKING:
@@ -67,6 +66,10 @@ def edges_back(
     vertices = len(embeddings.offsets) - 1
     if not len(embeddings.sources):
         return np.empty(0, np.int64)
+    need("plan")
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     # One byte an edge is all that scipy needs to be given; it copies what it works on.
     matrix = csr_matrix(
         (np.ones(len(embeddings.sources), np.int8), embeddings.sources, embeddings.offsets),

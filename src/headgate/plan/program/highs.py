@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from headgate.core.machine import need
 from headgate.errors import PlanError
 
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ class _SolverListener:
 
 def _solver(matrix: Matrix, watch: Watch, step: str, *, whole: bool) -> tuple[Any, _SolverListener]:
     """Make a solver and give it the arrays."""
+    need("plan")
     import highspy
 
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]

@@ -1,1 +1,5 @@
 """Events: documents to numbered graphs."""
+
+from headgate.core.machine import need
+
+need("rdf")

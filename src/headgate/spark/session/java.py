@@ -32,16 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-PACKAGES = ("pyspark", "pandas")
-"""What the extra brings; pyspark hands Arrow batches over through pandas."""
-ADVICE = "this needs Spark: install it with pip install 'headgate[spark]'"
 _MASTER = re.compile(r"(local(-cluster)?(\[[^]]+\])?|yarn)\Z|(spark|k8s)://.")
-
-
-def need_spark() -> None:
-    """Refuse to go on where Spark is not installed; loads nothing."""
-    if missing():
-        raise MachineError(ADVICE)
 
 
 def check_master(master: str) -> None:
@@ -52,18 +43,6 @@ def check_master(master: str) -> None:
             f"master {master!r} is {what} Headgate cannot use: "
             "it can use local[N], spark://host:port, yarn or k8s://host:port"
         )
-
-
-def missing() -> list[str]:
-    """List the packages of the extra that are not installed."""
-    return [name for name in PACKAGES if not _is_there(name)]
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 OLDEST = 17

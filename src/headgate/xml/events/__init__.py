@@ -1,1 +1,5 @@
 """Documents: bytes to arrays."""
+
+from headgate.core.machine import need
+
+need("xml")
