@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.contents.views import Views
+from headgate.contents.views import Pairs, Views
 
 if TYPE_CHECKING:
     import random
@@ -78,13 +78,8 @@ class SetViews(Views):
         """Count the views."""
         return len(self.sets)
 
-    def _cover(
-        self,
-        sources: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        embeds: NDArray[np.bool_],
-        masks: NDArray[np.uint64],
-    ) -> None:
+    def _cover(self, pairs: Pairs) -> None:
+        sources, targets, embeds, masks = pairs
         embeds[:] = self.sets[sources] & ~self.sets[targets] == 0
         masks[:] = np.where(embeds, self.needed[sources] & self.needed[targets], np.uint64(0))
 

@@ -12,7 +12,7 @@ and `demands` of u among the `offers` of v (necessary, not sufficient: for leavi
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -48,6 +48,17 @@ class Rewriting(Protocol):
 
     def run(self, results: Sequence[Any]) -> Any:
         """Compute what the view gives from what its inputs give for one event, in their order."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of views, and places for what is found of them."""
+
+    sources: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    embeds: NDArray[np.bool_]
+    """Whether the source embeds in the target."""
+    masks: NDArray[np.uint64]
+    """Which items it covers."""
 
 
 class Views(Results):
@@ -88,14 +99,8 @@ class Views(Results):
         """Say in lines how a view is computed from others: what is taken from where, joined, selected."""
 
     @abstractmethod
-    def _cover(
-        self,
-        sources: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        embeds: NDArray[np.bool_],
-        masks: NDArray[np.uint64],
-    ) -> None:
-        """Fill in for pairs of views whether the source embeds in the target, and which items it covers."""
+    def _cover(self, pairs: Pairs) -> None:
+        """Find what can be said of pairs of views."""
 
     def coverage(
         self, sources: NDArray[np.int32], targets: NDArray[np.int32]
@@ -107,7 +112,7 @@ class Views(Results):
         sources, targets = (np.ascontiguousarray(each, np.int32) for each in (sources, targets))
         embeds = np.zeros(len(sources), np.bool_)
         masks = np.zeros(len(sources), np.uint64)
-        self._cover(sources, targets, embeds, masks)
+        self._cover(Pairs(sources, targets, embeds, masks))
         return embeds, masks
 
     def rewritten(self, view: int, inputs: Sequence[int], results: Sequence[Any]) -> Any:

@@ -35,16 +35,7 @@ def known(file: Path = FILE) -> Mapping[str, frozenset[str]]:
 
 def rooms() -> list[str]:
     """Name the rooms that have kernels."""
-    return sorted({room_of(kernel) for kernel in known()})
-
-
-def room_of(kernel: str) -> str:
-    """Name the room of a kernel.
-
-    >>> room_of("headgate.records.index.kernels:match_events")
-    'records'
-    """
-    return kernel.split(".")[1]
+    return sorted({kernel.split(".")[1] for kernel in known()})
 
 
 def read_signatures(file: Path = FILE) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headgate.contents.views import Views
+from headgate.contents.views import Pairs, Views
 from headgate.errors import PlanError
 from headgate.rdf.events.reading import graph_of
 from headgate.rdf.index.bindings import Facts, search
@@ -190,14 +190,8 @@ class RdfViews(Views):
         """Count the views."""
         return len(self.patterns)
 
-    def _cover(
-        self,
-        sources: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        embeds: NDArray[np.bool_],
-        masks: NDArray[np.uint64],
-    ) -> None:
-        cover(self._atoms, sources, targets, new_search(), embeds, masks)
+    def _cover(self, pairs: Pairs) -> None:
+        cover(self._atoms, pairs.sources, pairs.targets, new_search(), pairs.embeds, pairs.masks)
 
     def result(self, view: int, event: Event) -> Solutions:
         """Compute the bindings that a view has in an event."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from headgate.contents.views import Views
+from headgate.contents.views import Pairs, Views
 from headgate.core.event import Event
 from headgate.errors import PlanError
 from headgate.records.computed import marked_as
@@ -116,14 +116,8 @@ class RecordViews(Views):
         """Count the views."""
         return len(self._filters)
 
-    def _cover(
-        self,
-        sources: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        embeds: NDArray[np.bool_],
-        masks: NDArray[np.uint64],
-    ) -> None:
-        cover(self._rows, self.carries == ROW, sources, targets, embeds, masks)
+    def _cover(self, pairs: Pairs) -> None:
+        cover(self._rows, self.carries == ROW, *pairs)
 
     def result(self, view: int, event: Event) -> Given:
         """Return the event, or its id, if the view's filter is TRUE for it; else None."""

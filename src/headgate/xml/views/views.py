@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from headgate.contents.views import Views
+from headgate.contents.views import Pairs, Views
 from headgate.xml.answers.answers import Answer, answer
 from headgate.xml.answers.structural import Ids
 from headgate.xml.events.reading import document_of
@@ -153,14 +153,9 @@ class XmlViews(Views):
         """Count the views."""
         return len(self.patterns)
 
-    def _cover(
-        self,
-        sources: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        embeds: NDArray[np.bool_],
-        masks: NDArray[np.uint64],
-    ) -> None:
-        embedding.cover(self._rows, sources, targets, np.zeros(embedding.MAX_NODES, np.int64), embeds, masks)
+    def _cover(self, pairs: Pairs) -> None:
+        images = np.zeros(embedding.MAX_NODES, np.int64)
+        embedding.cover(self._rows, pairs.sources, pairs.targets, images, pairs.embeds, pairs.masks)
 
     def result(self, view: int, event: Event) -> Answer | None:
         """Compute what a view gives for an event: for each node what takes part; None if it does not hold."""
