@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from headgate.contents.documents import BaseMatcher, DocumentBase
+    from headgate.core.arrays import Ints
 
 LOOSE = 64
 """Filters of the last block before it is left alone."""
@@ -47,7 +46,7 @@ class BlockView(NamedTuple):
         """Count the filters."""
         return self.blocks[-1].begin + self.blocks[-1].size if self.blocks else 0
 
-    def match(self, document: Any, left_out: dict[int, str]) -> NDArray[np.int64]:
+    def match(self, document: Any, left_out: dict[int, str]) -> Ints:
         """List the numbers of the filters that hold, rising; what is too much goes to `left_out`."""
         numbers = [np.zeros(0, np.int64)]
         for block in self.blocks:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Content, Keys
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.ids import Ids
 
 
@@ -65,7 +66,7 @@ def from_bytes(data: bytes | memoryview, kind: Callable[..., ColumnsT]) -> Colum
     return kind(*fields)
 
 
-def merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]]:
+def merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[Ints32]]:
     """Make one pool of several; returns it, and where the texts of each have gone."""
     places: dict[str, int] = {}
     moved = [
@@ -74,21 +75,19 @@ def merged(pools: Sequence[TextPool]) -> tuple[TextPool, list[NDArray[np.int32]]
     return TextPool.build(places), moved
 
 
-def starts_of(sizes: NDArray[Any]) -> NDArray[np.int64]:
+def starts_of(sizes: NDArray[Any]) -> Ints:
     """Return where runs of some sizes begin when they are laid end to end, and where the last one ends."""
     begins = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=begins[1:])
     return begins
 
 
-def joined_starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def joined_starts(parts: Sequence[Ints]) -> Ints:
     """Join starts: each goes on where the one before it ended."""
     return starts_of(np.concatenate([np.diff(each) for each in parts]))
 
 
-def picked(
-    start: NDArray[Any], order: NDArray[np.integer[Any]]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def picked(start: NDArray[Any], order: NDArray[np.integer[Any]]) -> tuple[Ints, Ints]:
     """Return where the picked runs begin, and the places of what is in them."""
     sizes = np.diff(start)[order]
     ends = starts_of(sizes)
@@ -144,7 +143,7 @@ class ColumnFilters:
         """List the attributes that they name."""
         return self.contents.named(self.columns)
 
-    def take(self, order: NDArray[np.int64]) -> ColumnFilters:
+    def take(self, order: Ints) -> ColumnFilters:
         """Pick filters."""
         return replace(self, columns=self.contents.take(self.columns, order))
 
@@ -180,7 +179,7 @@ class ColumnContents(ABC):
     """A kind whose filters are compiled to columns: what these are, and how they are picked and joined."""
 
     columns: ClassVar[Callable[..., Any]]
-    take: ClassVar[staticmethod[[Any, NDArray[np.int64]], Any]]
+    take: ClassVar[staticmethod[[Any, Ints], Any]]
     concatenate: ClassVar[staticmethod[[Sequence[Any]], Any]]
 
     @abstractmethod
@@ -196,7 +195,7 @@ class ColumnContents(ABC):
         del columns
         return ()
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[ColumnFilters, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[ColumnFilters, Ints]:
         """Lay columns one behind another."""
         columns = [from_bytes(part, self.columns) for part in parts]
         counts = np.array([each.size for each in columns], np.int64)

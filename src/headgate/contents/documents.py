@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.live import Moment
+    from headgate.core.arrays import Bools, Floats64, Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.snapshot import Snapshot
     from headgate.core.subscription import Subscription
@@ -63,10 +64,10 @@ class BaseMatcher(ABC):
         """List the filters that hold for a document that is encoded, rising."""
 
     @abstractmethod
-    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+    def costs(self, document: Any, candidates: Ints, work: Floats64) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes."""
 
-    def asked(self, document: Any) -> NDArray[np.int32]:
+    def asked(self, document: Any) -> Ints32:
         """List the filters that something slower decides for a document, rising: none."""
         del document
         return np.zeros(0, np.int32)
@@ -82,14 +83,14 @@ class DecidingMatcher(BaseMatcher):
     Filter f has the patterns from first[f] on; `decides` tells of each pattern which of both it does.
     """
 
-    def __init__(self, inner: Any, first: NDArray[np.int64], decides: NDArray[np.bool_]) -> None:
+    def __init__(self, inner: Any, first: Ints, decides: Bools) -> None:
         self.inner = inner
         self._first = first
         self._decides = decides
         self._plain = len(decides) == len(first) - 1 and bool(decides.all())
 
     @cached_property
-    def _owner(self) -> NDArray[np.int32]:
+    def _owner(self) -> Ints32:
         return np.repeat(np.arange(len(self._first) - 1, dtype=np.int32), np.diff(self._first))
 
     @property
@@ -101,10 +102,10 @@ class DecidingMatcher(BaseMatcher):
         """Make of a document what patterns are asked with."""
         return self.inner.encode(document)
 
-    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> NDArray[np.int32]:
+    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> Ints32:
         """List the filters that hold for a document that is encoded, rising."""
         if self._plain:
-            plain: NDArray[np.int32] = self.inner.match_encoded(document, encoded, left_out)
+            plain: Ints32 = self.inner.match_encoded(document, encoded, left_out)
             return plain
         sure, asked = self._decided(document, encoded, left_out)
         if len(asked):
@@ -114,15 +115,13 @@ class DecidingMatcher(BaseMatcher):
             left_out.pop(number, None)
         return sure.astype(np.int32)
 
-    def asked(self, document: Any) -> NDArray[np.int32]:
+    def asked(self, document: Any) -> Ints32:
         """List the filters that are not decided by patterns alone for a document, rising."""
         if self._plain:
             return super().asked(document)
         return self._decided(document, self.encode(document), {})[1]
 
-    def _decided(
-        self, document: Any, encoded: Any, left_out: dict[int, str]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _decided(self, document: Any, encoded: Any, left_out: dict[int, str]) -> tuple[Ints32, Ints32]:
         """List the filters that hold by their patterns, and those that are to be asked."""
         lost: dict[int, str] = {}
         patterns = self.inner.match_encoded(document, encoded, lost)
@@ -132,20 +131,20 @@ class DecidingMatcher(BaseMatcher):
         left_out |= {int(self._owner[pattern]): why for pattern, why in lost.items()}
         return sure, np.setdiff1d(asked, sure) if len(asked) else asked
 
-    def _asked_besides(self, document: Any, lost: dict[int, str]) -> Sequence[NDArray[np.int32]]:
+    def _asked_besides(self, document: Any, lost: dict[int, str]) -> Sequence[Ints32]:
         """List filters that are asked though no pattern holds; takes out of `lost` what is asked instead."""
         del document, lost
         return ()
 
     @abstractmethod
-    def _ask(self, document: Any, numbers: NDArray[np.int32], left_out: dict[int, str]) -> NDArray[np.int32]:
+    def _ask(self, document: Any, numbers: Ints32, left_out: dict[int, str]) -> Ints32:
         """Ask about some filters: list those that hold."""
 
     @abstractmethod
-    def _asking(self, document: Any, numbers: NDArray[np.int32]) -> NDArray[np.float64] | float:
+    def _asking(self, document: Any, numbers: Ints32) -> Floats64 | float:
         """Estimate what it takes to ask about some filters."""
 
-    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+    def costs(self, document: Any, candidates: Ints, work: Floats64) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes.
 
         A filter of several patterns is checked if one of them is; what asking takes counts too.
@@ -181,7 +180,7 @@ class DocumentBase(FrozenBase):
     room: ClassVar[str]
     layout: ClassVar[int]
     """The layout of the arrays in a snapshot; one that was written with another must be compiled again."""
-    take: ClassVar[staticmethod[[Any, NDArray[np.int64]], Any]]
+    take: ClassVar[staticmethod[[Any, Ints], Any]]
     concatenate: ClassVar[staticmethod[[Sequence[Any]], Any]]
     parse: ClassVar[staticmethod[[str], Any]]
     """Reads a filter that was taken before."""
@@ -206,7 +205,7 @@ class DocumentBase(FrozenBase):
         """Return what asks filters in columns; `pattern` returns one by its number."""
 
     @abstractmethod
-    def columns_of(self, numbers: NDArray[np.int64]) -> Any:
+    def columns_of(self, numbers: Ints) -> Any:
         """Return some filters in columns."""
 
     @abstractmethod
@@ -264,7 +263,7 @@ class DocumentState(LiveState[BaseT, BlockTail], Generic[BaseT]):
         base = len(self.base.ids)
         return self.base.pattern(number) if number < base else self.tail.pattern(number - base)
 
-    def match(self, document: Any, left_out: list[tuple[Id, str]], encoded: Any = None) -> NDArray[np.int64]:
+    def match(self, document: Any, left_out: list[tuple[Id, str]], encoded: Any = None) -> Ints:
         """List the numbers of the filters that hold: those of the base rising, then those of the tail.
 
         What is too much goes to `left_out`, with the reason. `encoded` is what the base's matcher has made of
@@ -281,7 +280,7 @@ class DocumentState(LiveState[BaseT, BlockTail], Generic[BaseT]):
             if encoded is None
             else matcher.match_encoded(document, encoded, early)
         )
-        early_numbers: NDArray[np.int64] = base.astype(np.int64)
+        early_numbers: Ints = base.astype(np.int64)
         late = view.match(document, lately).astype(np.int64) if view.size else np.zeros(0, np.int64)
         if early or lately:
             left_out += self.named(early, {n: why for n, why in lately.items() if n < view.size})
@@ -388,9 +387,7 @@ class DocumentIndex(LiveIndex[DocumentState[BaseT]], Generic[BaseT]):
         position = bisect_left(ids, at_least)
         return ids[position] if position < len(ids) else None
 
-    def numbers(
-        self, event: Event, count: int | None = None, at_least: int | None = None
-    ) -> NDArray[np.int64]:
+    def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
         state = self._state
         if len(state) and not state.numbered:

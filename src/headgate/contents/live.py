@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
 
@@ -69,7 +70,7 @@ class FrozenBase(ABC):
         """Return the ids for Arrow."""
         return self.ids.to_arrow()
 
-    def listed(self, numbers: NDArray[np.int32]) -> list[Id]:
+    def listed(self, numbers: Ints32) -> list[Id]:
         """List the ids of some numbers."""
         if self.ids.numbered:
             return self.ids.some(numbers)
@@ -92,7 +93,7 @@ class FrozenBase(ABC):
         return Names(self.ids)
 
     @cached_property
-    def numbers(self) -> NDArray[np.int64]:
+    def numbers(self) -> Ints:
         """Return the ids, which must be whole numbers, as an array."""
         return np.asarray(self.id_array.cast(pa.int64()))
 
@@ -233,10 +234,10 @@ class LiveState(Generic[BaseT, TailT]):
         ids: list[Any] = self.id_array(numbers).to_pylist()
         return ids
 
-    def numbers_at(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+    def numbers_at(self, numbers: NDArray[Any]) -> Ints:
         """Return the ids of some numbers, which are whole numbers themselves."""
         if self.in_order(numbers):
-            whole: NDArray[np.int64] = self.base.numbers[numbers]
+            whole: Ints = self.base.numbers[numbers]
             return whole
         return np.asarray(self.id_array(numbers).cast(pa.int64()))
 
@@ -261,11 +262,11 @@ class LiveState(Generic[BaseT, TailT]):
             (self.tail_ids[n], why) for n, why in sorted(late.items()) if n < self.late and not gone[n]
         ]
 
-    def left(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def left(self) -> tuple[Bools, Bools]:
         """Tell what is left, of the base and of the tail. Writer only: no change may come in between."""
         return self.base.removed == 0, self.tail_removed[: self.late] == 0
 
-    def merged(self, kept: NDArray[np.bool_], late: NDArray[np.bool_]) -> Remainder:
+    def merged(self, kept: Bools, late: Bools) -> Remainder:
         """Return ids and texts of some of the base and of the tail, in the order of the ids."""
         old, new = np.flatnonzero(kept), np.flatnonzero(late)
         order = _rising(self.base.ids, old, [self.tail_ids[position] for position in new.tolist()])
@@ -284,14 +285,14 @@ class Remainder(NamedTuple):
 
     ids: Ids
     filters: TextPool
-    order: NDArray[np.int64]
+    order: Ints
 
 
-def _picked(values: Sequence[Id], places: NDArray[np.int64], kind: pa.DataType) -> pa.Array[Any]:
+def _picked(values: Sequence[Id], places: Ints, kind: pa.DataType) -> pa.Array[Any]:
     return pa.array([values[position] for position in places.tolist()], kind)
 
 
-def _rising(ids: Ids, kept: NDArray[np.int64], new: list[Id]) -> NDArray[np.int64]:
+def _rising(ids: Ids, kept: Ints, new: list[Id]) -> Ints:
     """Sort some of the ids and new ones behind them: returns their places in rising order of ids."""
     order = sorted(range(len(new)), key=new.__getitem__)
     before = ids.places([new[position] for position in order]) if len(ids) else np.zeros(len(new), np.int64)
@@ -305,8 +306,8 @@ class Moment(NamedTuple, Generic[StateT]):
     """What is left of a state at one moment: which filters of the base, and which of the tail."""
 
     state: StateT
-    kept: NDArray[np.bool_]
-    late: NDArray[np.bool_]
+    kept: Bools
+    late: Bools
 
 
 class LiveIndex(Asks, Generic[StateT]):

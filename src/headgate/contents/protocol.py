@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from headgate.contents.portions import Portion
+    from headgate.core.arrays import Bools, Ints, Ints32
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
@@ -105,7 +105,7 @@ class ClauseColumns(NamedTuple):
     All have as many clauses; `names` are the attributes that each clause looks at.
     """
 
-    rows: NDArray[np.int64]
+    rows: Ints
     names: tuple[tuple[str, ...], ...]
     texts: TextPool
 
@@ -120,12 +120,12 @@ class CodedClauses(Protocol):
                          parts does; in a part they are by line, then rising, and those of a line disjoint
     """
 
-    coded: NDArray[np.bool_]
-    start: NDArray[np.int64]
-    part: NDArray[np.int32]
-    line: NDArray[np.int32]
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    coded: Bools
+    start: Ints
+    part: Ints32
+    line: Ints32
+    low: Ints32
+    high: Ints32
 
     @property
     def coder(self) -> EventCoder:
@@ -139,10 +139,10 @@ class EventCoder(Protocol):
     def lines(self) -> int:
         """Count the lines."""
 
-    def codes(self, event: Event) -> NDArray[np.int32]:
+    def codes(self, event: Event) -> Ints32:
         """Return the code of an event on each line."""
 
-    def many_codes(self, events: pa.RecordBatch | Sequence[Event]) -> NDArray[np.int32]:
+    def many_codes(self, events: pa.RecordBatch | Sequence[Event]) -> Ints32:
         """Return the codes of many events, one row each."""
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -194,7 +194,7 @@ class FilterPlanes(Protocol):
     def encode_batch(self, batch: pa.RecordBatch) -> Encoded:
         """Encode an Arrow batch of events."""
 
-    def holds(self, encoded: Any, e: int, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def holds(self, encoded: Any, e: int, positions: Ints) -> Bools:
         """Tell of some filters whether they hold for event `e` of what `encode` gave."""
 
 
@@ -202,7 +202,7 @@ PAIRS = 1 << 25
 """Matches of events that are asked about together, in memory, at most: if all hold, these are few events."""
 
 
-def take_of(events: Any, rows: NDArray[np.int64]) -> Any:
+def take_of(events: Any, rows: Ints) -> Any:
     """Pick events by their rows."""
     return events.take(rows) if hasattr(events, "take") else [events[row] for row in rows.tolist()]
 
@@ -220,8 +220,8 @@ class CheckCosts(NamedTuple):
     """
 
     ids: Ids
-    candidates: NDArray[np.int64]
-    work: NDArray[np.int64]
+    candidates: Ints
+    work: Ints
 
 
 class Content(Protocol):
@@ -247,9 +247,7 @@ class Content(Protocol):
     def next(self, event: Event, at_least: Id) -> Id | None:
         """Find the first matching id that is at least `at_least`."""
 
-    def numbers(
-        self, event: Event, count: int | None = None, at_least: int | None = None
-    ) -> NDArray[np.int64]:
+    def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
 
     @property
@@ -320,9 +318,7 @@ class Answers(Protocol):
 class FindsFirst(Protocol):
     """Filters of which the first matches of many events are found without the others."""
 
-    def first_numbers(
-        self, events: pa.RecordBatch | Sequence[Event], count: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def first_numbers(self, events: pa.RecordBatch | Sequence[Event], count: int) -> tuple[Ints, Ints]:
         """List the first `count` matches of each event, where ids are whole numbers.
 
         Returns places of events, rising, and the matches, rising for each.
@@ -424,7 +420,7 @@ class CompiledFilters(Protocol):
     def attributes(self) -> tuple[str, ...]:
         """List the attributes that they name; patterns over documents name none."""
 
-    def take(self, order: NDArray[np.int64]) -> CompiledFilters:
+    def take(self, order: Ints) -> CompiledFilters:
         """Pick filters."""
 
     def with_filter(self, text: str) -> CompiledFilters:
@@ -462,7 +458,7 @@ class Contents(ContentRoom, Protocol):
     def writers(self) -> Writers:
         """Return what workers need."""
 
-    def file(self, parts: Sequence[memoryview]) -> tuple[CompiledFilters, NDArray[np.int64]]:
+    def file(self, parts: Sequence[memoryview]) -> tuple[CompiledFilters, Ints]:
         """Lay what writers made one behind another; returns it, and how many filters each part has."""
 
     def finder(self, path: Attribute | None) -> Finder:

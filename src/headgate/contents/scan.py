@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Keys
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.core.values import Path as Attribute
@@ -115,12 +115,12 @@ class ScanMatcher(BaseMatcher):
         """Take a document as it was read."""
         return document
 
-    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> NDArray[np.int64]:
+    def match_encoded(self, document: Any, encoded: Any, left_out: dict[int, str]) -> Ints:
         """List the filters that hold."""
         del encoded, left_out
         return np.flatnonzero([self._kind.holds(text, document) for text in self._texts])
 
-    def costs(self, document: Any, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+    def costs(self, document: Any, candidates: Ints, work: Floats64) -> None:
         """Count that each is asked."""
         del document
         candidates += 1
@@ -153,7 +153,7 @@ class ScanBase(DocumentBase):
         del pattern
         return ScanMatcher(self.kind, columns.texts())
 
-    def columns_of(self, numbers: NDArray[np.int64]) -> TextPool:
+    def columns_of(self, numbers: Ints) -> TextPool:
         """Return the texts of some filters."""
         return self.filters.take(numbers)
 

@@ -17,10 +17,9 @@ from headgate.errors import FilterError, SubscriptionError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Score
 
@@ -59,10 +58,10 @@ class TermReader(Protocol):
     def attributes(self) -> set[tuple[str, ...]]:
         """Return what of events the terms look at."""
 
-    def one(self, event: Event) -> NDArray[np.float64]:
+    def one(self, event: Event) -> Floats64:
         """Compute them for one event."""
 
-    def many(self, events: pa.RecordBatch | Sequence[Event]) -> NDArray[np.float64]:
+    def many(self, events: pa.RecordBatch | Sequence[Event]) -> Floats64:
         """Compute them for many events, one column each."""
 
 

@@ -19,8 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints, Ints32, Words
     from headgate.core.event import Event
 
 
@@ -53,11 +52,11 @@ class Rewriting(Protocol):
 class Pairs(NamedTuple):
     """Pairs of views, and places for what is found of them."""
 
-    sources: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    embeds: NDArray[np.bool_]
+    sources: Ints32
+    targets: Ints32
+    embeds: Bools
     """Whether the source embeds in the target."""
-    masks: NDArray[np.uint64]
+    masks: Words
     """Which items it covers."""
 
 
@@ -67,19 +66,19 @@ class Views(Results):
     Sites compute some of them and send results to each other. Can be pickled, so that workers get them.
     """
 
-    label_offsets: NDArray[np.int64]
+    label_offsets: Ints
     """Where the labels of each view begin in `labels`; one more at the end."""
-    labels: NDArray[np.int32]
+    labels: Ints32
     """The labels of all views, rising within each view, counted from 0."""
     names: Sequence[Hashable]
     """What labels stand for, by number: the same in all views of the room."""
-    demands: NDArray[np.uint64]
+    demands: Words
     """Bits, two words a view, which must be among the `offers` of what it embeds in."""
-    offers: NDArray[np.uint64]
+    offers: Words
     """Bits, two words a view."""
-    needed: NDArray[np.uint64]
+    needed: Words
     """The items of each view, as bits; 0 for a view that cannot be rewritten at all."""
-    equals: NDArray[np.int32]
+    equals: Ints32
     """For each view the first that is written alike, up to order: they give the same."""
 
     @abstractmethod
@@ -102,9 +101,7 @@ class Views(Results):
     def _cover(self, pairs: Pairs) -> None:
         """Find what can be said of pairs of views."""
 
-    def coverage(
-        self, sources: NDArray[np.int32], targets: NDArray[np.int32]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.uint64]]:
+    def coverage(self, sources: Ints32, targets: Ints32) -> tuple[Bools, Words]:
         """Tell for pairs of views whether the source embeds in the target, and which items it covers.
 
         Safe to call from several threads at once.

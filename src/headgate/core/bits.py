@@ -9,7 +9,7 @@ import numpy as np
 from headgate.core.jit import bare_inner
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bytes
 
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _PLACES = np.zeros(64, np.uint8)
@@ -49,7 +49,7 @@ def ones(word: np.uint64) -> int:
 
 
 @bare_inner
-def eight_bytes(data: NDArray[np.uint8], at: int) -> np.uint64:
+def eight_bytes(data: Bytes, at: int) -> np.uint64:
     """Read eight bytes as a word, the first as the lowest: one load to the machine, wherever it begins.
 
     >>> hex(eight_bytes(np.arange(9, dtype=np.uint8), 1))

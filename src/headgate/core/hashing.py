@@ -9,7 +9,7 @@ import numpy as np
 from headgate.core.jit import bare_inner
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bytes
 
 _BASIS = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -20,7 +20,7 @@ _TOP = np.uint64(58)
 
 
 @bare_inner
-def hash_bytes(data: NDArray[np.uint8], begin: int, end: int) -> np.uint64:
+def hash_bytes(data: Bytes, begin: int, end: int) -> np.uint64:
     """Hash some bytes."""
     found = _BASIS
     for i in range(begin, end):

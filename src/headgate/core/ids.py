@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
 
@@ -34,7 +35,7 @@ class Ids(Sequence["Id"]):
     (['art', 'news'], 1, False)
     """
 
-    def __init__(self, stored: NDArray[np.int64] | TextPool) -> None:
+    def __init__(self, stored: Ints | TextPool) -> None:
         self._stored = stored
 
     @classmethod
@@ -115,7 +116,7 @@ class Ids(Sequence["Id"]):
         number = self.place(identity)
         return number if number < len(self) and self[number] == identity else -1
 
-    def places(self, identities: Sequence[Id]) -> NDArray[np.int64]:
+    def places(self, identities: Sequence[Id]) -> Ints:
         """Find for each of some ids, of the type of these, the number of the first that is at least it.
 
         >>> Ids.of(["b", "d"]).places(["a", "b", "c", "e"]).tolist()
@@ -125,7 +126,7 @@ class Ids(Sequence["Id"]):
             return self._stored.place([str(identity) for identity in identities], 0, len(self)) >> 1
         return np.searchsorted(self._stored, np.array(identities, np.int64))
 
-    def some(self, numbers: NDArray[np.int32]) -> list[Id]:
+    def some(self, numbers: Ints32) -> list[Id]:
         """List the ids of some numbers.
 
         >>> Ids.of(["b", "d", "f"]).some(np.array([0, 2], np.int32))
@@ -161,7 +162,7 @@ class Ids(Sequence["Id"]):
         return self._stored.text(index) if isinstance(self._stored, TextPool) else int(self._stored[index])
 
 
-def _sorted_numbers(ids: list[Any]) -> NDArray[np.int64] | None:
+def _sorted_numbers(ids: list[Any]) -> Ints | None:
     """Sort ids that are whole numbers; None if there is anything wrong with them."""
     try:
         numbers = np.sort(np.array(ids, np.int64))

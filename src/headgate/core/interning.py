@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints
+
 
 @kernel
-def search_text(pool: TextPool, first: int, last: int, texts: TextPool, out: NDArray[np.int64]) -> None:
+def search_text(pool: TextPool, first: int, last: int, texts: TextPool, out: Ints) -> None:
     """Place each text among the sorted texts `first` to `last` of a pool.
 
     out[i] = 2r + 1 where text i equals the pool's r-th of that range, 2r where it would stand before
@@ -54,8 +56,8 @@ class TextPool(NamedTuple):
     A pool may hold several sorted runs (one for each column of a room); `place` searches one run.
     """
 
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
+    offsets: Ints
+    data: Bytes
 
     @classmethod
     def build(cls, texts: Iterable[str]) -> TextPool:
@@ -141,7 +143,7 @@ class TextPool(NamedTuple):
         offsets = self.offsets[first : last + 1]
         return TextPool(offsets - offsets[0], self.data[offsets[0] : offsets[-1]])
 
-    def place(self, values: Sequence[str], first: int, last: int) -> NDArray[np.int64]:
+    def place(self, values: Sequence[str], first: int, last: int) -> Ints:
         """Place texts among the sorted run `first` to `last`: 2r + 1 if equal to the r-th, 2r if before it.
 
         O(log(last - first)) comparisons a text.
@@ -151,7 +153,7 @@ class TextPool(NamedTuple):
         """
         return self.place_pool(TextPool.build(values), first, last)
 
-    def place_pool(self, other: TextPool, first: int, last: int) -> NDArray[np.int64]:
+    def place_pool(self, other: TextPool, first: int, last: int) -> Ints:
         """Place the texts of another pool."""
         out = np.empty(other.size, np.int64)
         search_text(self, first, last, other, out)

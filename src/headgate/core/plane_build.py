@@ -12,6 +12,8 @@ from headgate.core.planes import Planes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32
+
 BUDGET = 128 << 20
 """Bytes for the rows of all axes, unless the filters themselves are larger."""
 SLOTS = 4
@@ -24,15 +26,15 @@ MOST_BUCKETS, FEWEST_BUCKETS = 256, 16
 class Conjunctions(NamedTuple):
     """Filters by position, as `Planes` keeps them; line_codes[l] is how many codes line l has."""
 
-    line_codes: NDArray[np.int32]
-    conjunction_start: NDArray[np.int32]
-    asks: NDArray[np.uint8]
-    check_start: NDArray[np.int32]
-    check_line: NDArray[np.int32]
-    check_kind: NDArray[np.uint8]
-    set_start: NDArray[np.int32]
-    set_low: NDArray[np.int32]
-    set_high: NDArray[np.int32]
+    line_codes: Ints32
+    conjunction_start: Ints32
+    asks: Bytes
+    check_start: Ints32
+    check_line: Ints32
+    check_kind: Bytes
+    set_start: Ints32
+    set_low: Ints32
+    set_high: Ints32
 
 
 def build_planes(filters: Conjunctions, budget: int = BUDGET) -> Planes:
@@ -81,13 +83,7 @@ def build_planes(filters: Conjunctions, budget: int = BUDGET) -> Planes:
     return planes
 
 
-def _fit(
-    line_codes: NDArray[np.int32],
-    key: NDArray[np.int64],
-    repeat: NDArray[np.int32],
-    words: int,
-    budget: int,
-) -> tuple[int, int, NDArray[np.int64]]:
+def _fit(line_codes: Ints32, key: Ints, repeat: Ints32, words: int, budget: int) -> tuple[int, int, Ints]:
     """Choose how many slots and how many buckets a line may have; returns them and the keys of the axes."""
     lines = max(1, len(line_codes))
     most_slots = int(key.max(initial=0) // (lines * 3 * REPEATS)) + 1
@@ -103,19 +99,17 @@ def _fit(
     raise AssertionError("one slot with the fewest buckets is always taken")
 
 
-def _slots(conjunction_start: NDArray[np.int32], count: int) -> NDArray[np.int64]:
+def _slots(conjunction_start: Ints32, count: int) -> Ints:
     """Number the conjunctions of each filter from 0."""
     first = np.repeat(conjunction_start[:-1].astype(np.int64), np.diff(conjunction_start))
     return np.arange(count) - first
 
 
-def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts(sizes: Ints) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
-def _buckets(
-    line_codes: NDArray[np.int32], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:
+def _buckets(line_codes: Ints32, sizes: Ints) -> tuple[NDArray[np.uint16], Ints]:
     """Divide the codes of each line evenly; returns the buckets of its codes, and where they begin."""
     start = _starts(line_codes.astype(np.int64))
     bucket = np.zeros(int(start[-1]), np.uint16)
@@ -125,12 +119,7 @@ def _buckets(
 
 
 @kernel
-def _count_repeats(
-    check_start: NDArray[np.int32],
-    check_line: NDArray[np.int32],
-    check_kind: NDArray[np.uint8],
-    repeat: NDArray[np.int32],
-) -> None:
+def _count_repeats(check_start: Ints32, check_line: Ints32, check_kind: Bytes, repeat: Ints32) -> None:
     for c in range(len(check_start) - 1):
         for k in range(check_start[c], check_start[c + 1]):
             for j in range(check_start[c], k):
@@ -139,12 +128,7 @@ def _count_repeats(
 
 
 @kernel
-def _fill(
-    planes: Planes,
-    axis_of: NDArray[np.int32],
-    line_codes: NDArray[np.int32],
-    sizes: NDArray[np.int64],
-) -> None:
+def _fill(planes: Planes, axis_of: Ints32, line_codes: Ints32, sizes: Ints) -> None:
     """Set the bits. Bucket b of a line begins at the first code c with c * size // codes = b."""
     # How many codes of each bucket a check accepts.
     covered = np.zeros(sizes.max() if len(sizes) else 0, np.int64)

@@ -15,6 +15,8 @@ from headgate.core.jit import bare, bare_inner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32, Words
+
 SCALAR, ANY, ALL = range(3)
 """What an axis looks at: the event's code; one of its codes; each of its codes, if it has a list at all."""
 
@@ -47,27 +49,27 @@ class Planes(NamedTuple):
                         ranges of codes set_low, set_high from set_start[k] to set_start[k + 1]
     """
 
-    slot_start: NDArray[np.int32]
-    present: NDArray[np.uint64]
-    unsure: NDArray[np.uint64]
-    over: NDArray[np.uint64]
-    axis_line: NDArray[np.int32]
-    axis_kind: NDArray[np.uint8]
-    axis_row: NDArray[np.int32]
-    axis_part: NDArray[np.int32]
-    axis_bucket: NDArray[np.int32]
-    free: NDArray[np.uint64]
-    some: NDArray[np.uint64]
-    part: NDArray[np.uint64]
+    slot_start: Ints32
+    present: Words
+    unsure: Words
+    over: Words
+    axis_line: Ints32
+    axis_kind: Bytes
+    axis_row: Ints32
+    axis_part: Ints32
+    axis_bucket: Ints32
+    free: Words
+    some: Words
+    part: Words
     bucket: NDArray[np.uint16]
-    conjunction_start: NDArray[np.int32]
-    asks: NDArray[np.uint8]
-    check_start: NDArray[np.int32]
-    check_line: NDArray[np.int32]
-    check_kind: NDArray[np.uint8]
-    set_start: NDArray[np.int32]
-    set_low: NDArray[np.int32]
-    set_high: NDArray[np.int32]
+    conjunction_start: Ints32
+    asks: Bytes
+    check_start: Ints32
+    check_line: Ints32
+    check_kind: Bytes
+    set_start: Ints32
+    set_low: Ints32
+    set_high: Ints32
 
     @property
     def positions(self) -> int:
@@ -109,13 +111,13 @@ class Cells(NamedTuple):
     multi_codes[multi_start[l, e]:multi_start[l, e + 1]].
     """
 
-    codes: NDArray[np.int32]
-    multi_start: NDArray[np.int64]
-    multi_codes: NDArray[np.int32]
+    codes: Ints32
+    multi_start: Ints
+    multi_codes: Ints32
 
 
 @bare_inner
-def find_rows(planes: Planes, cells: Cells, e: int, rows: NDArray[np.int32]) -> None:
+def find_rows(planes: Planes, cells: Cells, e: int, rows: Ints32) -> None:
     """Note the bucket of an event on each axis that looks at one code; lists are looked up every time."""
     for a in range(len(rows)):
         if planes.axis_kind[a] == SCALAR:
@@ -125,7 +127,7 @@ def find_rows(planes: Planes, cells: Cells, e: int, rows: NDArray[np.int32]) -> 
 
 @bare_inner
 def plane_word(
-    planes: Planes, cells: Cells, e: int, rows: NDArray[np.int32], w: int, asked: np.uint64
+    planes: Planes, cells: Cells, e: int, rows: Ints32, w: int, asked: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
     """Return which of some positions of a word pass for sure, and which must be decided one by one."""
     slot_start, present, unsure, some, part = (
@@ -214,7 +216,7 @@ def decide(planes: Planes, cells: Cells, e: int, p: int) -> int:
 
 
 @bare_inner
-def _accepts(low: NDArray[np.int32], high: NDArray[np.int32], first: int, last: int, code: int) -> bool:
+def _accepts(low: Ints32, high: Ints32, first: int, last: int, code: int) -> bool:
     """Search sorted ranges for a code."""
     while first < last:
         middle = (first + last) >> 1

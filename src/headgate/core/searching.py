@@ -16,7 +16,7 @@ import numpy as np
 from headgate.core.jit import bare, bare_inner
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bytes
 
 _PATIENCE = 8
 """Letters that are looked at for each place, on average, before the other method is taken."""
@@ -25,7 +25,7 @@ _AT_FIRST = 256
 
 
 @bare_inner
-def same_bytes(a: NDArray[np.uint8], i: int, b: NDArray[np.uint8], j: int, size: int) -> bool:
+def same_bytes(a: Bytes, i: int, b: Bytes, j: int, size: int) -> bool:
     """Tell whether a[i:i + size] and b[j:j + size] are equal."""
     k = 0
     while k < size and a[i + k] == b[j + k]:
@@ -34,9 +34,7 @@ def same_bytes(a: NDArray[np.uint8], i: int, b: NDArray[np.uint8], j: int, size:
 
 
 @bare_inner
-def has_part(
-    wanted: NDArray[np.uint8], start: int, end: int, text: NDArray[np.uint8], begin: int, stop: int
-) -> bool:
+def has_part(wanted: Bytes, start: int, end: int, text: Bytes, begin: int, stop: int) -> bool:
     """Tell whether wanted[start:end] is somewhere in text[begin:stop]."""
     wide = end - start
     if wide == 0:
@@ -65,9 +63,7 @@ def has_part(
 
 
 @bare
-def two_way(
-    wanted: NDArray[np.uint8], start: int, wide: int, text: NDArray[np.uint8], at: int, stop: int
-) -> bool:
+def two_way(wanted: Bytes, start: int, wide: int, text: Bytes, at: int, stop: int) -> bool:
     """Search from `at` on; `half` is the last place of the left half, -1 if that is empty."""
     half, period = _greatest_suffix(wanted, start, wide, False)
     other, other_period = _greatest_suffix(wanted, start, wide, True)
@@ -101,7 +97,7 @@ def two_way(
 
 
 @bare_inner
-def _greatest_suffix(wanted: NDArray[np.uint8], start: int, wide: int, upwards: bool) -> tuple[int, int]:
+def _greatest_suffix(wanted: Bytes, start: int, wide: int, upwards: bool) -> tuple[int, int]:
     """Find the suffix that comes last in the alphabet, or in its reverse.
 
     Returns the place before it, and its period.

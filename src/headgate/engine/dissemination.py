@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from headgate.contents.views import Views
+    from headgate.core.arrays import Bools, Floats64
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.plan.model import Capacities, Costs, Rewritings
@@ -97,7 +96,7 @@ class Dissemination:
         subscriptions: Sequence[Subscription],
         views: Views,
         saved: SavedPlan,
-        sizes: tuple[NDArray[np.float64], NDArray[np.float64]],
+        sizes: tuple[Floats64, Floats64],
         settings: Settings,
         taken: ViewMaker,
     ) -> None:
@@ -429,7 +428,7 @@ class Dissemination:
     def _changed(self, change: Change) -> ChangeEffect:
         return ChangeEffect(*(self._named(each) for each in change))
 
-    def _plan_alive(self) -> NDArray[np.bool_]:
+    def _plan_alive(self) -> Bools:
         """Tell which views are there."""
         alive = np.zeros(len(self._subscriptions), np.bool_)
         alive[list(self._numbers.values())] = True

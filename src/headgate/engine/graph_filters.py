@@ -28,12 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from headgate.contents.portions import Portion
     from headgate.contents.protocol import Content, ContentRoom
     from headgate.contents.results import Home
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Ints
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Weights
@@ -374,7 +372,7 @@ class _Admission(NamedTuple):
     view: View
     places: Ints
 
-    def admitted(self, rows: RowIds) -> NDArray[np.bool_]:
+    def admitted(self, rows: RowIds) -> Bools:
         """Tell of each row whether it is one of them."""
         admitted = np.zeros(rows.count, np.bool_)
         row = self.owner.rows_of(self.view)[self.places]

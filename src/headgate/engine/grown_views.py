@@ -23,9 +23,8 @@ from headgate.plan.running.options import Option
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from headgate.contents.views import Views
+    from headgate.core.arrays import Bools, Floats64, Ints
     from headgate.core.event import Event
     from headgate.core.subscription import Subscription
     from headgate.plan.model import Costs, Embeddings, Rewritings
@@ -131,7 +130,7 @@ class GrownViews:
         """Take in a view by what it names."""
         self._groups.add(view, names)
 
-    def near(self, names: Iterable[Names], alive: NDArray[np.bool_]) -> list[int]:
+    def near(self, names: Iterable[Names], alive: Bools) -> list[int]:
         """List the views that are alive and may embed in one of some that name this, rising."""
         near = {view for each in names for view in self._groups.within(each)}
         return sorted(view for view in near if alive[view])
@@ -179,12 +178,7 @@ def names_of(views: Views) -> Iterator[Names]:
 
 
 def options_of(
-    views: Views,
-    settings: Settings,
-    first: int,
-    rows: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    placement: Placement,
+    views: Views, settings: Settings, first: int, rows: Floats64, sizes: Floats64, placement: Placement
 ) -> list[tuple[list[Option], Option]]:
     """Find how views from `first` on can be fed: by those before them, and by the source."""
     targets = np.arange(first, len(views), dtype=np.int32)
@@ -210,7 +204,7 @@ def options_of(
     return options
 
 
-def renumbered(option: Option, numbers: NDArray[np.int64]) -> Option:
+def renumbered(option: Option, numbers: Ints) -> Option:
     """Name the inputs of a rewriting by their numbers among all views."""
     return option._replace(inputs=tuple(numbers[list(option.inputs)].tolist()))
 

@@ -17,12 +17,11 @@ from headgate.graph.path_cost import DEFAULT_PATH_COST, PathCost
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from headgate.contents.portions import Portion
     from headgate.contents.results import Home
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.engine.backend import Backend, Column, Events
 
@@ -63,7 +62,7 @@ class Top(NamedTuple):
             raise GraphError(NO_WAY)
         return cls(k, mode, tuple(read_factors(factors).items()), path, checked_column(column))
 
-    def wanted(self, events: pa.RecordBatch | Sequence[Event]) -> NDArray[np.int64] | None:
+    def wanted(self, events: pa.RecordBatch | Sequence[Event]) -> Ints | None:
         """Return how many each of some events wants; None if all want k.
 
         >>> from headgate.core.event import Event

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools, Bytes, Floats64, Ints, Ints32, Words
 
 
 class GraphArrays(NamedTuple):
@@ -28,22 +28,22 @@ class GraphArrays(NamedTuple):
     stands_for[v]   NODE, EDGE or SUBSCRIPTION, of number place[v] in its table
     """
 
-    marks: NDArray[np.int64]
-    child_start: NDArray[np.int64]
-    child: NDArray[np.int32]
-    child_cost: NDArray[np.float64]
-    pass_cost: NDArray[np.float64]
-    row_start: NDArray[np.int64]
-    row_word: NDArray[np.int32]
-    row_bits: NDArray[np.uint64]
-    open: NDArray[np.uint64]
-    component: NDArray[np.int32]
-    serves: NDArray[np.int32]
-    serving: NDArray[np.uint64]
-    score: NDArray[np.float64]
-    best: NDArray[np.float64]
-    stands_for: NDArray[np.uint8]
-    place: NDArray[np.int32]
+    marks: Ints
+    child_start: Ints
+    child: Ints32
+    child_cost: Floats64
+    pass_cost: Floats64
+    row_start: Ints
+    row_word: Ints32
+    row_bits: Words
+    open: Words
+    component: Ints32
+    serves: Ints32
+    serving: Words
+    score: Floats64
+    best: Floats64
+    stands_for: Bytes
+    place: Ints32
 
     @property
     def vertices(self) -> int:
@@ -86,18 +86,18 @@ class GraphArrays(NamedTuple):
         assert bool((self.best[source] >= self.best[self.child]).all())
 
 
-def flags_of(words: NDArray[np.uint64], count: int) -> NDArray[np.bool_]:
+def flags_of(words: Words, count: int) -> Bools:
     """Return the first bits of words as flags."""
     return np.unpackbits(words.view(np.uint8), bitorder="little")[:count].astype(np.bool_)
 
 
-def has_bits(words: NDArray[np.uint64], positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+def has_bits(words: Words, positions: Ints) -> Bools:
     """Tell which positions have a bit that is set."""
-    set_: NDArray[np.bool_] = (words[positions >> 6] >> (positions & 63).astype(np.uint64)) & np.uint64(1) > 0
+    set_: Bools = (words[positions >> 6] >> (positions & 63).astype(np.uint64)) & np.uint64(1) > 0
     return set_
 
 
-def bits_of(positions: NDArray[np.int32] | NDArray[np.int64], words: int) -> NDArray[np.uint64]:
+def bits_of(positions: Ints32 | Ints, words: int) -> Words:
     """Set a bit for each position.
 
     >>> bits_of(np.array([0, 3, 64]), 2).tolist()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, ContentRoom, FilterPlanes
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.planes import Planes
     from headgate.graph.build.build import BuiltGraph
@@ -50,9 +51,9 @@ class Names(NamedTuple):
     node_ids: Ids
     subscription_ids: Ids
     kinds: tuple[str, ...]
-    node_kind: NDArray[np.int32]
-    vertex_of_node: NDArray[np.int32]
-    edge_ends: NDArray[np.int32]
+    node_kind: Ints32
+    vertex_of_node: Ints32
+    edge_ends: Ints32
 
 
 class Base:
@@ -186,7 +187,7 @@ class Base:
         return vertices
 
     @cached_property
-    def _servers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _servers(self) -> tuple[Ints, Ints]:
         """Sort the vertices that serve by what they serve."""
         serves = self.arrays.serves
         vertices = np.flatnonzero(serves >= 0)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Encoded, FilterPlanes
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.planes import Cells, Planes
@@ -53,16 +53,16 @@ PORTION = 1 << 20
 class Matches(NamedTuple):
     """What some events find: their rows, and the places of subscriptions, sorted."""
 
-    row: NDArray[np.int64]
-    subscription: NDArray[np.int32]
+    row: Ints
+    subscription: Ints32
 
 
 class RankedMatches(NamedTuple):
     """Answers of some events: the row of each, its subscription and value, the best of each event first."""
 
-    row: NDArray[np.int64]
-    subscription: NDArray[np.int64]
-    value: NDArray[np.float64]
+    row: Ints
+    subscription: Ints
+    value: Floats64
 
 
 T = TypeVar("T", Matches, RankedMatches)
@@ -74,7 +74,7 @@ def match(view: View, events: Events, ids: Column) -> Iterator[Portion]:
         yield Portion.of(matches.row, subscription_ids(view, matches.subscription))
 
 
-def entries(view: View, events: Events) -> NDArray[np.int32]:
+def entries(view: View, events: Events) -> Ints32:
     """Find the vertices of the sources; refuses events if one has none."""
     if isinstance(events, pa.RecordBatch):
         vertices = sources(view, events)
@@ -90,10 +90,10 @@ def entries(view: View, events: Events) -> NDArray[np.int32]:
 def _in_chunks(
     view: View,
     events: Events,
-    source: NDArray[np.int32],
+    source: Ints32,
     ids: Column,
     size: int,
-    find: Callable[[Events, NDArray[np.int32], int], Iterator[T]],
+    find: Callable[[Events, Ints32, int], Iterator[T]],
 ) -> Iterator[T]:
     """Find for some events at a time, in the way that is quicker, and number their rows through."""
 
@@ -106,7 +106,7 @@ def _in_chunks(
         yield from view.ways.run(min(size, len(source) - begin), partial(some, begin))
 
 
-def sources(view: View, events: pa.RecordBatch) -> NDArray[np.int32]:
+def sources(view: View, events: pa.RecordBatch) -> Ints32:
     """Find the vertices of the sources, -1 where there is none."""
     coded: Any = column_of(events, SOURCE).dictionary_encode()
     values = coded.dictionary.to_pylist()
@@ -149,7 +149,7 @@ def refusals(view: View, events: pa.RecordBatch) -> list[str | None]:
     return reasons
 
 
-def _chunk(view: View, events: Events, source: NDArray[np.int32], way: int) -> Iterator[Matches]:
+def _chunk(view: View, events: Events, source: Ints32, way: int) -> Iterator[Matches]:
     """Match events; some of them at a time."""
     if way == BY_FILTERS or view.base.filter_planes is None or view.later is not None:
         walked = _by_filters(view, events, source)
@@ -175,7 +175,7 @@ def _sorted(view: View, rows: Ints, positions: Ints) -> Matches:
     return _sorted_once(rows, places, -order_by_id(view))
 
 
-def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
+def _by_graph(view: View, events: Events, source: Ints32) -> Iterator[tuple[Ints, Ints]]:
     """Walk from the sources and ask the filters on the way; gives rows of events, and what they come to."""
     filter_planes = view.base.filter_planes
     assert filter_planes is not None
@@ -198,7 +198,7 @@ def _by_graph(view: View, events: Events, source: NDArray[np.int32]) -> Iterator
             walking.answer(view.arrays, scratch, filter_planes.holds(encoded, done, asked))
 
 
-def _by_filters(view: View, events: Events, source: NDArray[np.int32]) -> Iterator[tuple[Ints, Ints]]:
+def _by_filters(view: View, events: Events, source: Ints32) -> Iterator[tuple[Ints, Ints]]:
     """Ask all filters, and walk through those that hold."""
     q = view.question(no_planes(), NO_CELLS, np.zeros(view.words, np.uint64), view.serving)
     out = _make_out(view)
@@ -227,12 +227,12 @@ def _walked(done: int, reached: int, counts: Ints, out: Ints) -> tuple[Ints, Int
     return np.repeat(np.arange(done, reached), some), out[: some.sum()].copy()
 
 
-def _make_out(view: View) -> NDArray[np.int64]:
+def _make_out(view: View) -> Ints:
     """Make room for what some events find, or one that finds everything."""
     return np.empty(max(1 << 16, 64 * view.words + 64), np.int64)
 
 
-def _sorted_once(rows: NDArray[np.int64], places: NDArray[np.int32], rank: NDArray[np.float64]) -> Matches:
+def _sorted_once(rows: Ints, places: Ints32, rank: Floats64) -> Matches:
     """Sort by event and subscription; several vertices may serve one subscription, which counts once.
 
     Places are in the order of ids, unless subscriptions came later: then `rank` says it.
@@ -274,9 +274,7 @@ class _Wanted(NamedTuple):
     path: PathCost
 
 
-def _best(
-    view: View, wanted: _Wanted, events: Events, source: NDArray[np.int32], way: int
-) -> Iterator[RankedMatches]:
+def _best(view: View, wanted: _Wanted, events: Events, source: Ints32, way: int) -> Iterator[RankedMatches]:
     """Search for the best of events; some of them at a time."""
     filter_planes, ranking = view.base.filter_planes, ranking_of(view)
     scratch = ranking.scratch(len(view.base.planes.axis_line))
@@ -312,7 +310,7 @@ class _Search:
         up: ParentLists,
         scratch: kernels.SearchBuffers,
         hits: Hits,
-        source: NDArray[np.int32],
+        source: Ints32,
         wanted: _Wanted,
     ) -> None:
         k, path = wanted
@@ -338,12 +336,7 @@ class _Search:
         return _best_first(row, self._subscription[kept], self._value[kept], self._order)
 
 
-def _best_first(
-    row: NDArray[np.int64],
-    subscriptions: NDArray[np.int32],
-    value: NDArray[np.float64],
-    order: NDArray[np.float64],
-) -> RankedMatches:
+def _best_first(row: Ints, subscriptions: Ints32, value: Floats64, order: Floats64) -> RankedMatches:
     """Put the best of each event first, equal ones by id."""
     by = np.lexsort((-order[subscriptions], -value, row))
     return RankedMatches(row[by], subscriptions[by].astype(np.int64), value[by])

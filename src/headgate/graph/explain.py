@@ -20,9 +20,8 @@ from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 from headgate.graph.ranked.ranked import find
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import Verdict
+    from headgate.core.arrays import Bytes, Ints
     from headgate.core.event import Event, Id
     from headgate.graph.changes.view import View
 
@@ -317,10 +316,10 @@ def trace(view: View, event: Event, most: int) -> Trace:
     return _Tracing(view, event, most).run()
 
 
-def hung_at(view: View, vertex: int) -> NDArray[np.int64]:
+def hung_at(view: View, vertex: int) -> Ints:
     """Find the vertices of the subscriptions that hang at a node."""
     children = np.array(view.children(vertex), np.int64)
-    hung: NDArray[np.int64] = children[kinds_of(view)[children] == SUBSCRIPTION]
+    hung: Ints = children[kinds_of(view)[children] == SUBSCRIPTION]
     if view.later is not None:
         hung = hung[has_bits(view.serving, hung - view.arrays.roots)]
     return hung
@@ -335,7 +334,7 @@ def names_at(view: View, node: Id) -> list[Id]:
     return sorted((view.subscription_id(place) for place in places), key=str)
 
 
-def kinds_of(view: View) -> NDArray[np.uint8]:
+def kinds_of(view: View) -> Bytes:
     """Return what each vertex stands for."""
     kinds = view.arrays.stands_for
     return kinds if view.later is None else np.concatenate([kinds, view.later.stands_for])
@@ -369,7 +368,7 @@ class _Tracing:
             self._cut,
         )
 
-    def _served(self, vertices: NDArray[np.int64]) -> int:
+    def _served(self, vertices: Ints) -> int:
         hung = vertices[self._kinds[vertices] == SUBSCRIPTION].tolist()
         return sum(self._view.serves(vertex) >= 0 for vertex in hung)
 

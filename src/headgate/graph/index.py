@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from headgate.contents.protocol import ContentRoom
+    from headgate.core.arrays import Bools, Ints, Words
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Score
     from headgate.core.subscription import Subscription
@@ -195,7 +195,7 @@ class GraphIndex(Asks):
         """Say of each event why its source is refused; None where it is not."""
         return batch.refusals(self.view, events)
 
-    def known(self, events: pa.RecordBatch) -> NDArray[np.bool_]:
+    def known(self, events: pa.RecordBatch) -> Bools:
         """Tell which events come from a node."""
         return batch.sources(self.view, events) >= 0
 
@@ -317,9 +317,7 @@ def check_evaluator(evaluator: str) -> None:
         raise GraphError(f"there is no evaluator {evaluator!r}; there are {', '.join(EVALUATORS)}")
 
 
-def _reached(
-    view: View, event: Event, evaluator: str, wanted: NDArray[np.uint64] | None = None
-) -> NDArray[np.int64]:
+def _reached(view: View, event: Event, evaluator: str, wanted: Words | None = None) -> Ints:
     """Find the vertices that an event reaches; `wanted` by word are those that must be told."""
     check_evaluator(evaluator)
     if evaluator == "auto":
@@ -349,7 +347,7 @@ def _base(parts: Parts, room: ContentRoom) -> Base:
     return Base.build(built, names, room)
 
 
-def _served(view: View, vertices: NDArray[np.int64]) -> list[Id]:
+def _served(view: View, vertices: Ints) -> list[Id]:
     """List the subscriptions that some vertices serve, sorted by id."""
     if view.later is None:
         places = view.arrays.serves[vertices]
@@ -369,7 +367,7 @@ def _served(view: View, vertices: NDArray[np.int64]) -> list[Id]:
     return ids
 
 
-def _nodes(view: View, vertices: NDArray[np.int64]) -> list[Id]:
+def _nodes(view: View, vertices: Ints) -> list[Id]:
     """List the nodes that some vertices stand for, sorted by id."""
     if view.later is not None:
         names = (view.stands_for(vertex) for vertex in vertices.tolist())

@@ -13,8 +13,8 @@ from headgate.errors import GraphError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.core.ranks import Score
@@ -121,29 +121,29 @@ class Parts:
 
     node_ids: Ids
     kinds: tuple[str, ...]
-    node_kind: NDArray[np.int32]
+    node_kind: Ints32
     node_filter: pa.Array[Any]
     node_dialect: pa.Array[Any]
-    node_cost: NDArray[np.float64]
-    node_subscription: NDArray[np.int32]
-    edge_source: NDArray[np.int32]
-    edge_target: NDArray[np.int32]
+    node_cost: Floats64
+    node_subscription: Ints32
+    edge_source: Ints32
+    edge_target: Ints32
     edge_filter: pa.Array[Any]
     edge_dialect: pa.Array[Any]
-    edge_cost: NDArray[np.float64]
+    edge_cost: Floats64
     subscription_ids: Ids
     subscription_filter: pa.Array[Any]
     subscription_dialect: pa.Array[Any]
-    subscription_score: NDArray[np.float64]
-    hang_node: NDArray[np.int32]
-    hang_subscription: NDArray[np.int32]
+    subscription_score: Floats64
+    hang_node: Ints32
+    hang_subscription: Ints32
 
     @property
-    def split(self) -> NDArray[np.int64]:
+    def split(self) -> Ints:
         """List the edges that have a filter."""
         return np.flatnonzero(self.edge_filter.is_valid().to_numpy(zero_copy_only=False))
 
     @property
-    def hung(self) -> NDArray[np.int64]:
+    def hung(self) -> Ints:
         """List the subscriptions that hang at nodes."""
         return np.unique(self.hang_subscription).astype(np.int64)

@@ -41,10 +41,9 @@ from headgate.tables.results import GraphCompileResult, Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
     from headgate.contents.kind import FilterSettings
     from headgate.contents.protocol import Contents, Keys
+    from headgate.core.arrays import Ints
     from headgate.graph.model import Parts
     from headgate.jobs.compile import CompileOptions, CompileTask
     from headgate.jobs.runner import Runner, Table
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 class GraphPlacement(NamedTuple):
     """The shard of each subscription, and what leads to each shard."""
 
-    home: NDArray[np.int64]
+    home: Ints
     routes: Routes
 
 

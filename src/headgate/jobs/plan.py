@@ -52,10 +52,9 @@ from headgate.tables.sites import LINK_ENDS, Bounds, read_links, read_sites, sit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import Content
     from headgate.contents.views import Views
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.jobs.runner import Runner, Shared, Table
@@ -71,14 +70,14 @@ PART = "part"
 class FoundPart(NamedTuple):
     """What was found for some targets; workers send it pickled."""
 
-    targets: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    targets: Ints32
+    counts: Ints
     """How many rewritings each target has."""
-    sizes: NDArray[np.int64]
+    sizes: Ints
     """How many inputs each rewriting has."""
-    inputs: NDArray[np.int32]
-    cut: NDArray[np.int32]
-    in_degrees: NDArray[np.int64]
+    inputs: Ints32
+    cut: Ints32
+    in_degrees: Ints
     removed: int
 
 
@@ -87,7 +86,7 @@ def joined_rewritings(
     views: Views,
     search: Search | None = None,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats64 | None = None,
     parts: int | None = None,
     spread: int = SPREAD,
 ) -> JoinResult:
@@ -102,7 +101,7 @@ def joined_rewritings(
     return _joined(len(views), [pickle.loads(each.as_buffer()) for each in found_parts])
 
 
-def _shares(finder: EmbeddingFinder, number: int, parts: int) -> Iterator[NDArray[np.int32]]:
+def _shares(finder: EmbeddingFinder, number: int, parts: int) -> Iterator[Ints32]:
     """Give the targets of a part, some at a time: those of the same labels, and those alike, together."""
     order = np.lexsort((finder.views.equals, finder.groups)).astype(np.int32)
     share = np.array_split(order, parts)[number]
@@ -111,7 +110,7 @@ def _shares(finder: EmbeddingFinder, number: int, parts: int) -> Iterator[NDArra
 
 
 def _join(
-    shared: Shared[tuple[EmbeddingFinder, NDArray[np.float64] | None]],
+    shared: Shared[tuple[EmbeddingFinder, Floats64 | None]],
     parts: int,
     search: Search,
     batches: Iterator[pa.RecordBatch],
@@ -149,7 +148,7 @@ def _joined(views: int, parts: list[FoundPart]) -> JoinResult:
     return JoinResult(SearchResult(made, np.sort(cut)), in_degrees, sum(removed))
 
 
-def _places(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(first: Ints, counts: Ints) -> Ints:
     """List the places of rows, one row after the other."""
     return np.repeat(first - starts(counts)[:-1], counts) + np.arange(int(counts.sum()))
 

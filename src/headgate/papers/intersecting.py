@@ -19,8 +19,7 @@ from headgate.ranking.intervals.scored import rank
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery
     from headgate.ranking.boxes.threshold_kernels import Flags
     from headgate.ranking.intervals.scored import Scored, ScoredIndex
@@ -39,11 +38,11 @@ class Heads(NamedTuple):
                       walk to go on with (TURN), and how many places all had (FOUND)
     """
 
-    places: NDArray[np.int32]
-    at: NDArray[np.int64]
-    have: NDArray[np.int64]
-    last: NDArray[np.uint8]
-    state: NDArray[np.int64]
+    places: Ints32
+    at: Ints
+    have: Ints
+    last: Bytes
+    state: Ints
 
 
 class Intersecting:
@@ -56,7 +55,7 @@ class Intersecting:
         rank_of[order] = np.arange(boxes.size)
         row = boxes.row
         self._indexes: list[ScoredIndex] = []
-        self._places: list[NDArray[np.int32]] = []
+        self._places: list[Ints32] = []
         for dim in range(dimensions):
             entries = np.flatnonzero(boxes.dim == dim)
             low, high = np.full(boxes.size, -np.inf), np.full(boxes.size, np.inf)
@@ -93,12 +92,12 @@ class Intersecting:
             heads.at[turn], heads.have[turn], heads.last[turn] = 0, got, got < wanted
         return self._rows(out[: heads.state[FOUND]])
 
-    def _rows(self, places: NDArray[np.int64]) -> RankedRows:
+    def _rows(self, places: Ints) -> RankedRows:
         return RankedRows(self._order[places].astype(np.int64), self._score[places])
 
 
 @bare
-def intersect(heads: Heads, order: NDArray[np.int32], gone: Flags, out: NDArray[np.int64]) -> int:
+def intersect(heads: Heads, order: Ints32, gone: Flags, out: Ints) -> int:
     """List the places that all walks have until one needs more to read, and return it; DONE at the end."""
     state, count = heads.state, len(heads.at)
     wanted, agreed, turn = state[WANTED], state[AGREED], state[TURN]

@@ -15,24 +15,23 @@ from headgate.errors import PlanError
 from headgate.plan.model import SOURCE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.plan.model import Capacities, Costs, Plan, Rewritings
 
 
-def order_of(rewritings: Rewritings) -> NDArray[np.int32]:
+def order_of(rewritings: Rewritings) -> Ints32:
     """Order views such that everything any rewriting uses comes before it; refuses a graph with a cycle."""
     bounds = rewritings.input_offsets[rewritings.offsets]
     return _ordered(bounds[:-1], bounds[1:], rewritings.inputs, "the rewritability graph")
 
 
-def plan_order(plan: Plan, rewritings: Rewritings) -> NDArray[np.int32]:
+def plan_order(plan: Plan, rewritings: Rewritings) -> Ints32:
     """Order views such that inputs of chosen rewritings come before; refuses a plan with a cycle."""
     begins, ends = chosen_inputs(plan, rewritings)
     return _ordered(begins, ends, rewritings.inputs, "the plan")
 
 
-def chosen_inputs(plan: Plan, rewritings: Rewritings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def chosen_inputs(plan: Plan, rewritings: Rewritings) -> tuple[Ints, Ints]:
     """Tell where among `inputs` those of each view begin and end; none if the source feeds it."""
     fed = plan.chosen >= 0
     begins = np.where(fed, rewritings.input_offsets[np.where(fed, plan.chosen, 0)], 0)
@@ -40,9 +39,7 @@ def chosen_inputs(plan: Plan, rewritings: Rewritings) -> tuple[NDArray[np.int64]
     return begins.astype(np.int64), ends.astype(np.int64)
 
 
-def _ordered(
-    begins: NDArray[np.int64], ends: NDArray[np.int64], inputs: NDArray[np.int32], what: str
-) -> NDArray[np.int32]:
+def _ordered(begins: Ints, ends: Ints, inputs: Ints32, what: str) -> Ints32:
     order = np.empty(len(begins), dtype=np.int32)
     entangled = _order(
         np.ascontiguousarray(begins, dtype=np.int64),
@@ -58,9 +55,7 @@ def _ordered(
 
 
 @kernel
-def _order(
-    begins: NDArray[np.int64], ends: NDArray[np.int64], inputs: NDArray[np.int32], order: NDArray[np.int32]
-) -> int:
+def _order(begins: Ints, ends: Ints, inputs: Ints32, order: Ints32) -> int:
     """Walk to the inputs first; a view enters the order behind them. Returns -1, or a view on a cycle."""
     views = len(begins)
     seen = np.zeros(views, dtype=np.int8)  # 0 not yet, 1 on the stack, 2 in the order
@@ -97,9 +92,9 @@ def _order(
 class Loads(NamedTuple):
     """What a plan asks of sites, by site, and of the source; compare with the fields of `Capacities`."""
 
-    fan_out: NDArray[np.float64]
-    bandwidth: NDArray[np.float64]
-    cpu: NDArray[np.float64]
+    fan_out: Floats64
+    bandwidth: Floats64
+    cpu: Floats64
     source_fan_out: float
     source_bandwidth: float
     source_cpu: float
@@ -108,7 +103,7 @@ class Loads(NamedTuple):
 class Measures(NamedTuple):
     """Totals of a plan: how many views each level holds (from level 1 on), and the two parts of its cost."""
 
-    per_level: NDArray[np.int64]
+    per_level: Ints
     source_fed: int
     utilization: float
     latency: float
@@ -118,18 +113,18 @@ class Measures(NamedTuple):
         return alpha * self.utilization + beta * self.latency
 
 
-def levels(plan: Plan, rewritings: Rewritings) -> NDArray[np.int32]:
+def levels(plan: Plan, rewritings: Rewritings) -> Ints32:
     """Count the hops from the source to each view, by its longest way."""
     hops = np.ones(len(plan.chosen), dtype=np.float64)
     return _behind(plan, rewritings, hops).astype(np.int32)
 
 
-def latencies(plan: Plan, rewritings: Rewritings, costs: Costs) -> NDArray[np.float64]:
+def latencies(plan: Plan, rewritings: Rewritings, costs: Costs) -> Floats64:
     """Tell when each view has its result, counted from the publication."""
     return _behind(plan, rewritings, _of_choice(plan, costs.latency, costs.source_latency))
 
 
-def utilizations(plan: Plan, costs: Costs) -> NDArray[np.float64]:
+def utilizations(plan: Plan, costs: Costs) -> Floats64:
     """Tell what the rewriting of each view takes, or feeding it by the source."""
     return _of_choice(plan, costs.utilization, costs.source_utilization)
 
@@ -177,7 +172,7 @@ def loads(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capaciti
     )
 
 
-def input_places(plan: Plan, rewritings: Rewritings) -> NDArray[np.int64]:
+def input_places(plan: Plan, rewritings: Rewritings) -> Ints:
     """List the places in `inputs` that the chosen rewritings take up, view by view."""
     begins, ends = chosen_inputs(plan, rewritings)
     counts = ends - begins
@@ -185,29 +180,21 @@ def input_places(plan: Plan, rewritings: Rewritings) -> NDArray[np.int64]:
     return np.repeat(begins - firsts, counts) + np.arange(int(counts.sum()), dtype=np.int64)
 
 
-def _of_choice(
-    plan: Plan, by_rewriting: NDArray[np.float64], by_source: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _of_choice(plan: Plan, by_rewriting: Floats64, by_source: Floats64) -> Floats64:
     taken = by_source.astype(np.float64)  # a copy
     fed = plan.chosen >= 0
     taken[fed] = by_rewriting[plan.chosen[fed]]
     return taken
 
 
-def _behind(plan: Plan, rewritings: Rewritings, own: NDArray[np.float64]) -> NDArray[np.float64]:
+def _behind(plan: Plan, rewritings: Rewritings, own: Floats64) -> Floats64:
     begins, ends = chosen_inputs(plan, rewritings)
     inputs = np.ascontiguousarray(rewritings.inputs, dtype=np.int32)
     return _add_up(plan_order(plan, rewritings), begins, ends, inputs, own)
 
 
 @kernel
-def _add_up(
-    order: NDArray[np.int32],
-    begins: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    inputs: NDArray[np.int32],
-    own: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _add_up(order: Ints32, begins: Ints, ends: Ints, inputs: Ints32, own: Floats64) -> Floats64:
     """Add to what each view takes itself the greatest sum of its inputs. Inputs come first in the order."""
     sums = np.empty(len(order), dtype=np.float64)
     for view in order:

@@ -24,8 +24,7 @@ from headgate.plan.model import same_capacities
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.plan.model import Capacities
@@ -60,18 +59,14 @@ class Links(NamedTuple):
     not a number is as that of pairs that are not listed.
     """
 
-    origins: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    delays: NDArray[np.float64]
-    speeds: NDArray[np.float64]
+    origins: Ints32
+    targets: Ints32
+    delays: Floats64
+    speeds: Floats64
 
     def between(
-        self,
-        origins: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        delay: float,
-        speed: float,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        self, origins: Ints32, targets: Ints32, delay: float, speed: float
+    ) -> tuple[Floats64, Floats64]:
         """Return the delays and speeds of some pairs; those that are not listed have `delay` and `speed`."""
         delays = np.full(len(origins), delay, np.float64)
         speeds = np.full(len(origins), speed, np.float64)
@@ -142,16 +137,16 @@ def check_link(link: object) -> None:
 class Placement(NamedTuple):
     """The site of each view; see the module."""
 
-    sites: NDArray[np.int32]
+    sites: Ints32
     links: Links | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats64 | None = None
 
-    def weight(self, sites: NDArray[np.int32]) -> NDArray[np.float64]:
+    def weight(self, sites: Ints32) -> Floats64:
         """Return what work at each of some sites weighs."""
         return np.ones(len(sites), np.float64) if self.weights is None else self.weights[sites]
 
 
-def _pairs(origins: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.int64]:
+def _pairs(origins: Ints32, targets: Ints32) -> Ints:
     """Make one number of each pair; the source is -1."""
     return (origins.astype(np.int64) + 1) << 32 | (targets.astype(np.int64) + 1)
 

@@ -9,13 +9,15 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Floats64, Ints, Ints32
+
 
 class Answers(NamedTuple):
     """The best of question i: rows numbers[i, :counts[i]] and what they are worth, the best first."""
 
-    numbers: NDArray[np.int32]
-    values: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    numbers: Ints32
+    values: Floats64
+    counts: Ints
 
 
 def no_answers(questions: int, width: int) -> Answers:
@@ -28,8 +30,8 @@ def no_answers(questions: int, width: int) -> Answers:
 class RankedRows(NamedTuple):
     """Rows and their values."""
 
-    rows: NDArray[np.int64]
-    values: NDArray[np.float64]
+    rows: Ints
+    values: Floats64
 
     def with_(self, other: RankedRows) -> RankedRows:
         """Put others behind."""
@@ -37,7 +39,7 @@ class RankedRows(NamedTuple):
             np.concatenate([self.rows, other.rows]), np.concatenate([self.values, other.values])
         )
 
-    def where(self, kept: NDArray[np.bool_]) -> RankedRows:
+    def where(self, kept: Bools) -> RankedRows:
         """Keep some."""
         return RankedRows(self.rows[kept], self.values[kept])
 
@@ -54,9 +56,9 @@ class RankedRows(NamedTuple):
 class RankedMatches(NamedTuple):
     """Rows and values of events, given by place: by event, and for each the best first."""
 
-    events: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    values: NDArray[np.float64]
+    events: Ints
+    rows: Ints
+    values: Floats64
 
     def take(self, places: NDArray[Any]) -> RankedMatches:
         """Pick some, by place or by flag."""

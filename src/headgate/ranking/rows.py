@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Floats64, Ints
     from headgate.core.event import Id
     from headgate.ranking.answers import RankedRows
 
@@ -76,7 +77,7 @@ class Moments:
 class Admission(Protocol):
     """Tells of all rows at once which may be in an answer."""
 
-    def admitted(self, rows: RowIds) -> NDArray[np.bool_]:
+    def admitted(self, rows: RowIds) -> Bools:
         """Tell of each row whether it may."""
 
 
@@ -103,7 +104,7 @@ class RowIds:
         self._gone = np.zeros(len(ids) + 64, np.bool_)
         self._left = len(ids)
         self._array: pa.Array[Any] | None = None
-        self._order: NDArray[np.float64] | None = None
+        self._order: Floats64 | None = None
         self._names = Names(ids)
 
     def __len__(self) -> int:
@@ -116,7 +117,7 @@ class RowIds:
         return len(self.base) + len(self.later)
 
     @property
-    def gone(self) -> NDArray[np.bool_]:
+    def gone(self) -> Bools:
         """Tell for each row whether it is gone."""
         return self._gone[: self.count]
 
@@ -191,7 +192,7 @@ class RowIds:
             self._array = array
         return array.take(pa.array(rows))
 
-    def order(self) -> NDArray[np.float64]:
+    def order(self) -> Floats64:
         """Return numbers for the rows that rise with the ids; later ones go between those that were built."""
         order, count = self._order, self.count
         if order is None or len(order) != count:
@@ -213,14 +214,14 @@ class RowIds:
         places[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
         return places
 
-    def folded(self) -> tuple[RowIds, NDArray[np.int64]]:
+    def folded(self) -> tuple[RowIds, Ints]:
         """Return new rows for what is left, in the order of ids, and the rows that they had."""
         kept = np.flatnonzero(~self.gone)
         kept = kept[np.argsort(self.order()[kept], kind="stable")]
         return RowIds(Ids.from_arrow(self.to_arrow(kept))), kept
 
 
-def admit(rows: RowIds, some: NDArray[np.int64], admitted: Admitted) -> NDArray[np.bool_]:
+def admit(rows: RowIds, some: Ints, admitted: Admitted) -> Bools:
     """Tell of some rows whether they may be in an answer."""
     if callable(admitted):
         return np.array([admitted(each) for each in rows.ids(some)], np.bool_)

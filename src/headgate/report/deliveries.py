@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+
+    from headgate.core.arrays import Ints
 
     Spread = tuple[float, float, float]
 
@@ -29,7 +30,7 @@ class Delivered(NamedTuple):
     """What the plan is for: its bound, or its file."""
     lowered: bool
     """Whether latency was lowered."""
-    per_level: NDArray[np.int64]
+    per_level: Ints
     latency: Spread
     delivery: Spread
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+
+    from headgate.core.arrays import Ints
 
 _VALUES, _NARROW_VALUES = 12, 6
 """Levels in a matrix up to which each cell has its number."""
@@ -66,7 +67,7 @@ def _scene(feeders: Sequence[Feeder], feeds: Sequence[tuple[int, int, int]]) -> 
     return Scene(tuple(parts), tuple(ties), tuple(columns), (), grouped=False, keyed=False)
 
 
-def flows_chart(heading: str, level: NDArray[np.int64], feeds: NDArray[np.int64]) -> Chart:
+def flows_chart(heading: str, level: Ints, feeds: Ints) -> Chart:
     """Draw how many feeds lead from each level to each other."""
     count = int(level.max(initial=0))
     flows = np.zeros((count, count), np.int64)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.plan.running.saved_plan import SavedPlan
 
 
@@ -184,12 +185,12 @@ def latency_chart(saved: SavedPlan) -> Chart:
     return Chart("latency", heading, f"{caption}. A step is a better plan.", 2.8, draw)
 
 
-def _feeding(saved: SavedPlan) -> NDArray[np.int64]:
+def _feeding(saved: SavedPlan) -> Ints:
     used = saved.rewritings.inputs[input_places(saved.plan, saved.rewritings)]
     return np.bincount(used, minlength=len(saved.ids))
 
 
-def _first_views(saved: SavedPlan) -> NDArray[np.int64]:
+def _first_views(saved: SavedPlan) -> Ints:
     """Find the first view of each site."""
     first = np.zeros(len(saved.capacities.fan_out), np.int64)
     sites, places = np.unique(saved.capacities.sites, return_index=True)
@@ -197,14 +198,14 @@ def _first_views(saved: SavedPlan) -> NDArray[np.int64]:
     return first
 
 
-def _values(axes: Axes, places: NDArray[np.floating], heights: NDArray[np.int64], bars: int) -> None:
+def _values(axes: Axes, places: NDArray[np.floating], heights: Ints, bars: int) -> None:
     """Write above each bar how high it is, unless there are too many to be read."""
     if bars <= (10 if is_narrow(axes) else 28):
         drawing.write_values(axes, places.tolist(), heights.tolist())
         axes.margins(y=0.12)
 
 
-def _links(saved: SavedPlan) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _links(saved: SavedPlan) -> tuple[Ints, Ints]:
     """List who feeds whom."""
     fed = np.flatnonzero(saved.plan.chosen != SOURCE)
     counts = np.diff(saved.rewritings.input_offsets)[saved.plan.chosen[fed]]

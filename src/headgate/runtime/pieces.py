@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.engine.backend import Backend, Events
@@ -67,7 +66,7 @@ class Piece:
             self._count = len(self.backend)
         return self._count
 
-    def met(self, events: Events, top: Top | None) -> NDArray[np.int64]:
+    def met(self, events: Events, top: Top | None) -> Ints:
         """List the rows of the events that can match here; what leads here is about whole filters."""
         here = np.ones(len(events), np.bool_)
         if self.types is None:
@@ -124,7 +123,7 @@ class Piece:
         self._count = None
 
 
-def _known(graph: GraphIndex, events: Events) -> NDArray[np.bool_]:
+def _known(graph: GraphIndex, events: Events) -> Bools:
     """Tell which events come from a node of a graph, or of this shard of it."""
     if not isinstance(events, pa.RecordBatch):
         kind: pa.DataType = pa.int64() if graph.base.names.node_ids.numbered else pa.string()
@@ -145,7 +144,7 @@ class Counting(NamedTuple):
     names: Column | None = None
 
 
-def merged(answers: Iterable[Portion], top: Top, wanted: NDArray[np.int64] | None = None) -> Portion:
+def merged(answers: Iterable[Portion], top: Top, wanted: Ints | None = None) -> Portion:
     """Put the best of shards together: the best of all; equal ones go by id.
 
     `wanted` says of each event how many, if that is not the same for all.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Words
     from headgate.core.event import Id
 
 FAN = 8
@@ -39,7 +40,7 @@ _ADVICE = (
 _NAME = re.compile(r"(\d+)-(\d+)\.npy\Z")
 
 
-def hash_ids(ids: Iterable[Id]) -> NDArray[np.uint64]:
+def hash_ids(ids: Iterable[Id]) -> Words:
     """Hash ids; 7 and "7" are two.
 
     >>> len(set(hash_ids([7, "7", "a", 7]).tolist()))
@@ -51,7 +52,7 @@ def hash_ids(ids: Iterable[Id]) -> NDArray[np.uint64]:
     return np.frombuffer(digests, np.uint64)
 
 
-def found_in(hashes: NDArray[np.uint64], files: Sequence[str], oldest: int) -> NDArray[np.bool_]:
+def found_in(hashes: Words, files: Sequence[str], oldest: int) -> Bools:
     """Tell which hashes are in files, with a second that is `oldest` or later. For workers."""
     seen = np.zeros(len(hashes), bool)
     for file in files:
@@ -66,7 +67,7 @@ def found_in(hashes: NDArray[np.uint64], files: Sequence[str], oldest: int) -> N
 
 
 @lru_cache(maxsize=256)
-def _mapped(file: str, _inode: int, _written: int) -> NDArray[np.uint64]:
+def _mapped(file: str, _inode: int, _written: int) -> Words:
     # Another state may have had a file of this name here, in the life of the worker.
     return _load(Path(file), mapped=Path(file).stat().st_size > 1 << 16)
 
@@ -97,7 +98,7 @@ class SeenIds:
         """List the files for workers."""
         return tuple(str(file.path) for file in self._files)
 
-    def note(self, batch: int, hashes: NDArray[np.uint64], second: int) -> None:
+    def note(self, batch: int, hashes: Words, second: int) -> None:
         """Write the ids of a batch that is not yet committed; again, if it is done again."""
         table = np.empty((2, len(hashes)), np.uint64)
         table[0], table[1] = np.sort(hashes), second
@@ -141,14 +142,14 @@ def _place(path: Path) -> tuple[int, int, Path]:
     return int(match_[1]), int(match_[2]), path
 
 
-def _newest(table: NDArray[np.uint64]) -> int:
+def _newest(table: Words) -> int:
     return int(table[1].max()) if table.shape[1] else 0
 
 
-def _load(path: Path, *, mapped: bool = False) -> NDArray[np.uint64]:
+def _load(path: Path, *, mapped: bool = False) -> Words:
     try:
         with HEADS:
-            table: NDArray[np.uint64] = np.load(path, mmap_mode="r" if mapped else None)
+            table: Words = np.load(path, mmap_mode="r" if mapped else None)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, EOFError, TypeError, SyntaxError):
@@ -158,7 +159,7 @@ def _load(path: Path, *, mapped: bool = False) -> NDArray[np.uint64]:
     return table
 
 
-def _save(path: Path, table: NDArray[np.uint64]) -> None:
+def _save(path: Path, table: Words) -> None:
     data = io.BytesIO()
     np.save(data, table)
     put_file(path, data.getvalue())

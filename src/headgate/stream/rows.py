@@ -15,8 +15,7 @@ from headgate.contents.protocol import EVENT_ID
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Words
     from headgate.engine.question import Question
 
 
@@ -88,7 +87,7 @@ class Survey(NamedTuple):
         return counts | {kind: sum(part.dead[kind] for part in self.parts) for kind in KINDS}
 
     @property
-    def hashes(self) -> NDArray[np.uint64]:
+    def hashes(self) -> Words:
         """Return the hashes of the ids of all events that were matched."""
         return np.frombuffer(b"".join(part.hashes for part in self.parts), np.uint64)
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CompiledFilters, Contents
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Floats64, Ints
     from headgate.core.event import Id
 
 
@@ -62,7 +62,7 @@ class NumberedRows(NamedTuple):
     """The accepted rows, as places in the table, sorted by their ids; and the table of the refused ones."""
 
     ids: Ids
-    rows: NDArray[np.int64]
+    rows: Ints
     refused: pa.Table
 
 
@@ -96,7 +96,7 @@ def number_rows(compiled: pa.Table, form: Format, *, numbered: bool | None = Non
     )
 
 
-def in_order(compiled: pa.Table) -> NDArray[np.int64]:
+def in_order(compiled: pa.Table) -> Ints:
     """Return the places of the rows in the order of `ORDER`."""
     files = pc.unique(compiled[FILE]).sort()
     keys = (compiled[POSITION], compiled[BLOCK], pc.index_in(compiled[FILE], value_set=files))
@@ -178,7 +178,7 @@ class Filters:
 class Ranks:
     """What the same subscriptions are ranked by; `programs` are those of the distinct clauses."""
 
-    scores: NDArray[np.float64]
+    scores: Floats64
     clauses: ClauseTable
     programs: CompiledFilters
     by_event: EventScores | None = None
@@ -243,7 +243,7 @@ def clause_index(ids: Ids, ranks: Ranks, places: Ints, contents: Contents) -> Cl
     return ClauseIndex.from_table(ids, table, room=contents, compiled=compiled)
 
 
-def with_unfiltered(ranks: Ranks, filtered: NDArray[np.bool_], always: str) -> Ranks:
+def with_unfiltered(ranks: Ranks, filtered: Bools, always: str) -> Ranks:
     """Put in subscriptions without a filter: one clause that always holds, and weighs 1.
 
     `filtered` tells for each subscription whether it has one; `ranks` are those that do, in the same order.

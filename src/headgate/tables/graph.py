@@ -45,10 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import CompiledFilters, Contents
-    from headgate.core.arrays import Bools
+    from headgate.core.arrays import Bools, Ints
     from headgate.graph.build.tables import GraphTables
     from headgate.graph.model import Parts
     from headgate.ranking.filters.clause_index import ClauseIndex
@@ -177,7 +175,7 @@ class _Table:
         table = pa.table(columns)
         return table if keep.all() else table.filter(pa.array(keep))
 
-    def ranks(self, rows: NDArray[np.int64], contents: Contents) -> Ranks:
+    def ranks(self, rows: Ints, contents: Contents) -> Ranks:
         """Return the clauses of rows, which are counted as `given` gave them."""
         names = (PART, *RANKED.names)
         table = pa.table({name: self.columns[name] for name in names})
@@ -200,7 +198,7 @@ class _Table:
         ]
         return pa.table(columns, schema=REJECTED)
 
-    def _names(self, rows: NDArray[np.int64]) -> list[str | None]:
+    def _names(self, rows: Ints) -> list[str | None]:
         """Name rows: by their id, or their two ends."""
         names = ("source", "target") if self.name == EDGES else ("id",)
         parts = [
@@ -211,7 +209,7 @@ class _Table:
         ]
         return [None if None in each else " → ".join(each) for each in zip(*parts, strict=True)]
 
-    def _rows(self, rows: NDArray[np.int64], texts: Column, dialect: str) -> list[Any]:
+    def _rows(self, rows: Ints, texts: Column, dialect: str) -> list[Any]:
         """Return rows as they came, or written anew where workers have passed them, in the room's dialect."""
         rows_as_read = self.columns[ROW].take(rows).to_pylist()
         fields: dict[str, list[Any]] = {}
@@ -260,7 +258,7 @@ def _numbered(columns: list[tuple[_Table, str]]) -> bool:
     return True
 
 
-def _taken(column: Any, order: NDArray[np.int64] | None) -> Column:
+def _taken(column: Any, order: Ints | None) -> Column:
     """Return a column as one array, in another order if there is one."""
     whole: Column = column.combine_chunks()
     return whole if order is None else whole.take(order)

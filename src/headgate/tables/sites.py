@@ -17,8 +17,7 @@ from headgate.runtime.rows import BOUNDS, is_nothing, read_line, read_number, re
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64
     from headgate.core.ids import Ids
     from headgate.plan.placement import Links
 
@@ -40,7 +39,7 @@ class Sites(NamedTuple):
 
     capacities: Capacities
     names: TextPool
-    weights: NDArray[np.float64] | None = None
+    weights: Floats64 | None = None
     """What work at each site weighs; None if no row says."""
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools
 
     Column = pa.Array[Any] | pa.ChunkedArray[Any]
 
@@ -46,9 +46,9 @@ def has_texts(kind: pa.DataType) -> bool:
     return any(has_texts(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def bad_rows(columns: Iterable[Column]) -> NDArray[np.bool_] | None:
+def bad_rows(columns: Iterable[Column]) -> Bools | None:
     """Tell the rows that have texts which are not UTF-8; None if there are none."""
-    flags: NDArray[np.bool_] | None = None
+    flags: Bools | None = None
     for column in columns:
         if not is_text(column):
             bad = np.array([not _is_whole(value) for value in as_bytes(column).to_pylist()], np.bool_)

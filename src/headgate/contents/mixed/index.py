@@ -37,12 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from headgate.contents.kind import Kind
     from headgate.contents.mixed.kind import MixedKind
     from headgate.contents.protocol import Content, ContentRoom, Verdict
     from headgate.contents.results import ResultRows
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.omission import Omission
     from headgate.errors import EventError
@@ -193,9 +192,7 @@ class MixedIndex(Asks):
         firsts: list[Any] = [index.next(seen, at_least) for index, seen in self._asked(event)]
         return min((each for each in firsts if each is not None), default=None)
 
-    def numbers(
-        self, event: Event, count: int | None = None, at_least: int | None = None
-    ) -> NDArray[np.int64]:
+    def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
         numbers = [index.numbers(seen, count, at_least) for index, seen in self._asked(event)]
         return numbers[0] if len(numbers) == 1 else np.unique(np.concatenate(numbers))[:count]
@@ -285,7 +282,7 @@ class MixedIndex(Asks):
     def _merged(self, asked: Sequence[tuple[_Group, Sequence[Member]]], ids: Column) -> Portion:
         """Put the matches of groups into the order of the events; an event may be in several of them."""
         kind: pa.DataType = pa.int64() if self._numbered else pa.string()
-        rows: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
+        rows: list[Ints] = [np.zeros(0, np.int64)]
         columns: list[Column] = [pa.array([], kind)]
         with RenamedOmissions(partial(_renamed, ids)):
             for group, members in asked:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
+
 EACH = 3
 """Words of a table for an array: its address, its rows, and its columns."""
 
@@ -29,7 +31,7 @@ def prefetch(array: NDArray[Any], at: int) -> None:
     """Ask for what stands at a place of an array, without waiting for it; the place may be any."""
 
 
-def table_of(arrays: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+def table_of(arrays: Sequence[NDArray[Any]]) -> Ints:
     """Write down where arrays lie; whoever asks a kernel by it must keep them."""
     table = np.zeros((len(arrays), EACH), np.int64)
     for place, array in enumerate(arrays):
@@ -45,7 +47,7 @@ def row_of(array: NDArray[Any]) -> tuple[int, int, int]:
     return array.ctypes.data, rows, columns
 
 
-def vector(table: NDArray[np.int64], place: int, kind: Any) -> NDArray[Any]:
+def vector(table: Ints, place: int, kind: Any) -> NDArray[Any]:
     """Return the array of one dimension that a table has at a place.
 
     >>> vector(table_of([np.zeros(2, np.uint8), np.arange(3, dtype=np.int32)]), 1, np.int32).tolist()
@@ -54,7 +56,7 @@ def vector(table: NDArray[np.int64], place: int, kind: Any) -> NDArray[Any]:
     return matrix(table, place, kind)[:, 0]
 
 
-def matrix(table: NDArray[np.int64], place: int, kind: Any) -> NDArray[Any]:
+def matrix(table: Ints, place: int, kind: Any) -> NDArray[Any]:
     """Return the array of two dimensions that a table has at a place."""
     address, rows, columns = (int(word) for word in table[EACH * place : EACH * place + EACH])
     size = rows * columns * np.dtype(kind).itemsize

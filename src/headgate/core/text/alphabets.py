@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Ints32
 
 
 _CATEGORIES = {"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"}
@@ -124,7 +124,7 @@ class Alphabet:
         return bool(text) and all(map(self.is_letter, text))
 
     @cached_property
-    def table(self) -> NDArray[np.int32]:
+    def table(self) -> Ints32:
         """Return the folded letter of each character below `LETTERS`, 0 for what is in no word; made once.
 
         What stands behind the last says whether the variation selectors are in words.

@@ -22,7 +22,7 @@ from headgate.core.text.alphabets import JAVA
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Ints, Ints32, Words
     from headgate.core.interning import TextPool
     from headgate.core.text.alphabets import Alphabet
 
@@ -46,10 +46,10 @@ class Cut(NamedTuple):
     `number` is what they were found to be, -1 for a word that is not known.
     """
 
-    begin: NDArray[np.int32]
-    end: NDArray[np.int32]
-    hashed: NDArray[np.uint64]
-    number: NDArray[np.int64]
+    begin: Ints32
+    end: Ints32
+    hashed: Words
+    number: Ints
 
     @classmethod
     def make(cls) -> Cut:
@@ -62,10 +62,10 @@ class FoundWords(NamedTuple):
     """Text t has the known words number[start[t]:start[t + 1]], each once."""
 
     start: Ints
-    number: NDArray[np.int32]
+    number: Ints32
 
 
-def make_slots(known: TextPool, alphabet: Alphabet = JAVA) -> NDArray[np.uint64]:
+def make_slots(known: TextPool, alphabet: Alphabet = JAVA) -> Words:
     """Make the hash of folded words, which are distinct.
 
     >>> from headgate.core.interning import TextPool
@@ -77,14 +77,7 @@ def make_slots(known: TextPool, alphabet: Alphabet = JAVA) -> NDArray[np.uint64]
     return slots
 
 
-def add_words(
-    offsets: Ints,
-    data: NDArray[np.uint8],
-    first: int,
-    last: int,
-    alphabet: Alphabet,
-    slots: NDArray[np.uint64],
-) -> None:
+def add_words(offsets: Ints, data: Bytes, first: int, last: int, alphabet: Alphabet, slots: Words) -> None:
     """Put more words into a hash that has room for them."""
     _fill(fixed(offsets), fixed(data), first, last, alphabet.table, slots)
 
@@ -92,15 +85,13 @@ def add_words(
 class KnownWords(NamedTuple):
     """Folded words, distinct, their hash, and what letters are."""
 
-    letters: NDArray[np.int32]
+    letters: Ints32
     offsets: Ints
-    data: NDArray[np.uint8]
-    slots: NDArray[np.uint64]
+    data: Bytes
+    slots: Words
 
     @classmethod
-    def of(
-        cls, known: TextPool, slots: NDArray[np.uint64] | None = None, alphabet: Alphabet = JAVA
-    ) -> KnownWords:
+    def of(cls, known: TextPool, slots: Words | None = None, alphabet: Alphabet = JAVA) -> KnownWords:
         """Take words over where they lie, with a hash that was made of them if there is one."""
         slots = make_slots(known, alphabet) if slots is None else slots
         return cls(alphabet.table, fixed(known.offsets), fixed(known.data), fixed(slots))
@@ -115,14 +106,14 @@ class KnownWords(NamedTuple):
         """
         return self._find(fixed(texts.offsets), fixed(texts.data), int(np.diff(texts.offsets).max(initial=0)))
 
-    def find_one(self, text: str) -> NDArray[np.int32]:
+    def find_one(self, text: str) -> Ints32:
         """Find the known words of one text."""
         data = text.encode()
         offsets = np.array((0, len(data)))
         offsets.flags.writeable = False
         return self._find(offsets, np.frombuffer(data, np.uint8), len(data)).number
 
-    def _find(self, offsets: Ints, data: NDArray[np.uint8], longest: int) -> FoundWords:
+    def _find(self, offsets: Ints, data: Bytes, longest: int) -> FoundWords:
         start = np.zeros(len(offsets), np.int64)
         # A word takes a byte, and what stands before the next another.
         number = np.empty((len(data) + len(offsets)) // 2 + 1, np.int32)
@@ -160,7 +151,7 @@ def fixed(array: NDArray[Any]) -> NDArray[Any]:
 
 
 @bare_inner
-def _next(data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+def _next(data: Bytes, at: int) -> tuple[np.int64, int]:
     """Return the character at a place, which is beyond ASCII, and the place of the next."""
     first = np.int64(data[at])
     if first < 0xE0:
@@ -173,7 +164,7 @@ def _next(data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
 
 
 @bare_inner
-def _letter(table: NDArray[np.int32], data: NDArray[np.uint8], at: int) -> tuple[np.int64, int]:
+def _letter(table: Ints32, data: Bytes, at: int) -> tuple[np.int64, int]:
     """Return the folded letter at a place, 0 for what is none, and the place of the next."""
     if data[at] < 0x80:
         return np.int64(table[data[at]]), at + 1
@@ -195,14 +186,7 @@ def _finish(hashed: np.uint64) -> np.uint64:
 
 
 @kernel
-def _fill(
-    offsets: Ints,
-    data: NDArray[np.uint8],
-    first: int,
-    last: int,
-    table: NDArray[np.int32],
-    slots: NDArray[np.uint64],
-) -> None:
+def _fill(offsets: Ints, data: Bytes, first: int, last: int, table: Ints32, slots: Words) -> None:
     """Put words into a hash, from one on."""
     mask = np.uint64(len(slots) - 1)
     for word in range(first, last):
@@ -218,15 +202,7 @@ def _fill(
 
 
 @bare
-def _same(
-    table: NDArray[np.int32],
-    data: NDArray[np.uint8],
-    at: int,
-    stop: int,
-    known: NDArray[np.uint8],
-    begin: int,
-    end: int,
-) -> bool:
+def _same(table: Ints32, data: Bytes, at: int, stop: int, known: Bytes, begin: int, end: int) -> bool:
     """Tell whether a word of a text is a known one, which is folded already."""
     while at < stop and begin < end:
         one, at = _letter(table, data, at)
@@ -237,9 +213,7 @@ def _same(
 
 
 @bare_inner
-def next_word(
-    known: KnownWords, data: NDArray[np.uint8], at: int, stop: int
-) -> tuple[int, int, int, np.uint64]:
+def next_word(known: KnownWords, data: Bytes, at: int, stop: int) -> tuple[int, int, int, np.uint64]:
     """Read on up to the end of a word: returns the place behind that, the word's ends, and its hash.
 
     Where no word begins, the ends are the same.
@@ -255,7 +229,7 @@ def next_word(
 
 
 @bare_inner
-def number_of(known: KnownWords, data: NDArray[np.uint8], begin: int, end: int, hashed: np.uint64) -> int:
+def number_of(known: KnownWords, data: Bytes, begin: int, end: int, hashed: np.uint64) -> int:
     """Return the number of a word by its hash, -1 if it is not known."""
     slots, offsets = known.slots, known.offsets
     mask = np.uint64(len(slots) - 1)
@@ -270,7 +244,7 @@ def number_of(known: KnownWords, data: NDArray[np.uint8], begin: int, end: int, 
 
 
 @bare_inner
-def next_known(known: KnownWords, data: NDArray[np.uint8], at: int, stop: int) -> tuple[int, int]:
+def next_known(known: KnownWords, data: Bytes, at: int, stop: int) -> tuple[int, int]:
     """Read on to the end of the next known word: returns the place behind that, and its number or -1."""
     number = -1
     while at < stop and number < 0:
@@ -291,7 +265,7 @@ def slot_of(marks: Ints, number: int) -> int:
 
 
 @bare_inner
-def cut_words(known: KnownWords, data: NDArray[np.uint8], at: int, stop: int, cut: Cut) -> tuple[int, int]:
+def cut_words(known: KnownWords, data: Bytes, at: int, stop: int, cut: Cut) -> tuple[int, int]:
     """Cut the next words of a text, as many as there is room for; returns the place behind, and how many."""
     slots = known.slots
     mask = np.uint64(len(slots) - 1)
@@ -306,7 +280,7 @@ def cut_words(known: KnownWords, data: NDArray[np.uint8], at: int, stop: int, cu
 
 
 @bare_inner
-def number_words(known: KnownWords, data: NDArray[np.uint8], cut: Cut, count: int) -> None:
+def number_words(known: KnownWords, data: Bytes, cut: Cut, count: int) -> None:
     """Find the numbers of words that were cut: in passes, each of which asks for what the next one reads."""
     slots, offsets = known.slots, known.offsets
     mask = np.uint64(len(slots) - 1)
@@ -325,13 +299,7 @@ def number_words(known: KnownWords, data: NDArray[np.uint8], cut: Cut, count: in
 
 @kernel
 def _find(
-    offsets: Ints,
-    data: NDArray[np.uint8],
-    known: KnownWords,
-    marks: Ints,
-    before: int,
-    start: Ints,
-    number: NDArray[np.int32],
+    offsets: Ints, data: Bytes, known: KnownWords, marks: Ints, before: int, start: Ints, number: Ints32
 ) -> None:
     """Find the known words of each text; `marks` is a hash of those of a text that were found already.
 

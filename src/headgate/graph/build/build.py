@@ -21,17 +21,15 @@ from headgate.graph.arrays import GraphArrays, bits_of
 from headgate.graph.model import EDGE, NODE, SUBSCRIPTION
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints, Ints32, Words
     from headgate.graph.model import Parts
 
 
 class Numbering(NamedTuple):
     """Vertex i has number[i]; by number: component, rising; the first `roots` are roots, the last sinks."""
 
-    number: NDArray[np.int32]
-    component: NDArray[np.int32]
+    number: Ints32
+    component: Ints32
     roots: int
     sinks: int
 
@@ -40,17 +38,17 @@ class EdgeRows(NamedTuple):
     """Edges in compact sparse rows: those of vertex v lead to target[start[v]:start[v + 1]]."""
 
     start: Ints
-    target: NDArray[np.int32]
+    target: Ints32
 
 
-def compact_rows(count: int, source: NDArray[np.int32], target: NDArray[np.int32]) -> EdgeRows:
+def compact_rows(count: int, source: Ints32, target: Ints32) -> EdgeRows:
     """Sort edges by source."""
     order = np.argsort(source, kind="stable")
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(source, minlength=count))])
     return EdgeRows(start, target[order].astype(np.int32))
 
 
-def number_vertices(count: int, source: NDArray[np.int32], target: NDArray[np.int32]) -> Numbering:
+def number_vertices(count: int, source: Ints32, target: Ints32) -> Numbering:
     """Number the vertices 0 to count - 1 of a graph.
 
     >>> import numpy as np
@@ -96,7 +94,7 @@ def number_vertices(count: int, source: NDArray[np.int32], target: NDArray[np.in
     )
 
 
-def _components(rows: EdgeRows, count: int) -> NDArray[np.int32]:
+def _components(rows: EdgeRows, count: int) -> Ints32:
     """Label the strongly connected components."""
     if not count:
         return np.zeros(0, np.int32)
@@ -111,7 +109,7 @@ def _components(rows: EdgeRows, count: int) -> NDArray[np.int32]:
     return np.asarray(labels, np.int32)
 
 
-def _order_inside(rows: EdgeRows, labels: NDArray[np.int32], entries: Ints) -> tuple[Ints, NDArray[np.int32]]:
+def _order_inside(rows: EdgeRows, labels: Ints32, entries: Ints) -> tuple[Ints, Ints32]:
     """Order inner vertices; returns them in order, and the number of the component of each."""
     components = int(labels.max(initial=-1)) + 1
     # Members of a component: those that most edges enter from outside come first.
@@ -127,12 +125,12 @@ def _order_inside(rows: EdgeRows, labels: NDArray[np.int32], entries: Ints) -> t
 @kernel
 def _fill_order(
     rows: EdgeRows,
-    labels: NDArray[np.int32],
+    labels: Ints32,
     entries: Ints,
     members: Ints,
     member_start: Ints,
     order: Ints,
-    component: NDArray[np.int32],
+    component: Ints32,
 ) -> None:
     """Take components once all that lead to them are taken, and go through each breadth first."""
     start, target = rows.start, rows.target
@@ -183,14 +181,7 @@ def _fill_order(
         head += 1
 
 
-def _sink_order(
-    count: int,
-    sinks: Ints,
-    source: NDArray[np.int32],
-    target: NDArray[np.int32],
-    number: NDArray[np.int32],
-    roots: int,
-) -> Ints:
+def _sink_order(count: int, sinks: Ints, source: Ints32, target: Ints32, number: Ints32, roots: int) -> Ints:
     """Sort sinks by the first inner parent; those that only roots lead to come last."""
     first = np.full(count, 2 * count, np.int64)
     parent = number[source].astype(np.int64)
@@ -202,9 +193,9 @@ class BuiltGraph(NamedTuple):
     """The arrays of a graph, the vertex of each node, the ends of split edges, and who has which filter."""
 
     arrays: GraphArrays
-    vertex_of_node: NDArray[np.int32]
-    edge_ends: NDArray[np.int32]
-    filtered: NDArray[np.int64]
+    vertex_of_node: Ints32
+    edge_ends: Ints32
+    filtered: Ints
     filters: pa.Array[Any]
     dialects: pa.Array[Any]
 
@@ -262,18 +253,14 @@ def build(parts: Parts) -> BuiltGraph:
     )
 
 
-def _by_vertex(
-    columns: list[pa.Array[Any]], split: NDArray[np.int64], hung: NDArray[np.int64], back: NDArray[np.int64]
-) -> pa.Array[Any]:
+def _by_vertex(columns: list[pa.Array[Any]], split: Ints, hung: Ints, back: Ints) -> pa.Array[Any]:
     """Join a column of nodes, split edges and hung subscriptions, in the order of vertices."""
     node, edge, subscription = (column.cast(pa.large_string()) for column in columns)
     joined: pa.Array[Any] = pa.concat_arrays([node, edge.take(split), subscription.take(hung)])
     return joined.take(back)
 
 
-def _edges(
-    parts: Parts, split: NDArray[np.int64], hung: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+def _edges(parts: Parts, split: Ints, hung: Ints) -> tuple[Ints32, Ints32, Floats64]:
     """List the edges between vertices; a split edge has its cost on the way to its middle."""
     nodes = len(parts.node_ids)
     whole = np.ones(len(parts.edge_source), np.bool_)
@@ -290,9 +277,7 @@ def _edges(
     )
 
 
-def _children(
-    count: int, source: NDArray[np.int32], target: NDArray[np.int32], cost: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+def _children(count: int, source: Ints32, target: Ints32, cost: Floats64) -> tuple[Ints, Ints32, Floats64]:
     """Sort edges by source and target; of parallel ones the cheapest stays."""
     order = np.lexsort((cost, source.astype(np.int64) * count + target))
     source, target, cost = source[order], target[order], cost[order]
@@ -302,9 +287,7 @@ def _children(
     return start, child, cost[kept]
 
 
-def _rows(
-    child_start: NDArray[np.int64], child: NDArray[np.int32], roots: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint64]]:
+def _rows(child_start: Ints, child: Ints32, roots: int) -> tuple[Ints, Ints32, Words]:
     """Gather children into words of bits."""
     start = np.zeros(len(child_start), np.int64)
     none = np.zeros(0, np.uint64)
@@ -315,14 +298,7 @@ def _rows(
 
 
 @kernel
-def _gather(
-    child_start: NDArray[np.int64],
-    child: NDArray[np.int32],
-    roots: int,
-    start: NDArray[np.int64],
-    word: NDArray[np.int32],
-    bits: NDArray[np.uint64],
-) -> None:
+def _gather(child_start: Ints, child: Ints32, roots: int, start: Ints, word: Ints32, bits: Words) -> None:
     n = 0
     for v in range(len(child_start) - 1):
         before = np.int32(-1)
@@ -339,12 +315,7 @@ def _gather(
 
 
 @kernel
-def _raise_best(
-    child_start: NDArray[np.int64],
-    child: NDArray[np.int32],
-    component: NDArray[np.int32],
-    best: NDArray[np.float64],
-) -> None:
+def _raise_best(child_start: Ints, child: Ints32, component: Ints32, best: Floats64) -> None:
     """Give every vertex the best score of what it leads to, the last component first."""
     last = len(component)
     while last > 0:

@@ -19,9 +19,7 @@ from headgate.graph.model import EDGES, NODES, SUBSCRIPTIONS, Parts, fixed_score
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Bools
+    from headgate.core.arrays import Bools, Floats64, Ints, Ints32
     from headgate.core.event import Id
     from headgate.core.subscription import Subscription
     from headgate.graph.model import Edge, Node
@@ -49,9 +47,9 @@ class GraphTables:
 
     parts: Parts
     refused: list[RefusedRow]
-    node_row: NDArray[np.int64]
-    edge_row: NDArray[np.int64]
-    subscription_row: NDArray[np.int64]
+    node_row: Ints
+    edge_row: Ints
+    subscription_row: Ints
 
 
 def from_models(
@@ -197,9 +195,7 @@ def read_tables(nodes: pa.Table, edges: pa.Table, subscriptions: pa.Table | None
     return GraphTables(parts, refused, node_rows, edge_rows, sub_rows)
 
 
-def _refuse_unread(
-    nodes: pa.Table, rows: NDArray[np.int64], itself: Bools, refused: list[RefusedRow]
-) -> None:
+def _refuse_unread(nodes: pa.Table, rows: Ints, itself: Bools, refused: list[RefusedRow]) -> None:
     for at in np.flatnonzero(itself).tolist():
         node, named = nodes["id"][at].as_py(), nodes["subscription"][at].as_py()
         reason = (
@@ -216,7 +212,7 @@ class _Places:
         self.ids = ids
         self._given = nodes
 
-    def find(self, column: Column) -> NDArray[np.int32]:
+    def find(self, column: Column) -> Ints32:
         """Find the places of nodes, -1 where there is no such node."""
         if _numbered(column) is not _numbered(self.ids):
             return np.full(len(column), -1, np.int32)
@@ -260,7 +256,7 @@ def _dialects(table: pa.Table) -> Column:
     return _plain(table, "dialect", pa.string()).fill_null(SQL)
 
 
-def _numbers(table: pa.Table, name: str, default: float) -> NDArray[np.float64]:
+def _numbers(table: pa.Table, name: str, default: float) -> Floats64:
     return _plain(table, name, pa.float64()).fill_null(default).to_numpy(zero_copy_only=False).copy()
 
 
@@ -269,12 +265,12 @@ def _member(column: Column, ids: Column) -> Bools:
     return np.asarray(inside & column.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _places_in(column: Column, ids: Column) -> NDArray[np.int32]:
+def _places_in(column: Column, ids: Column) -> Ints32:
     places = _compute.index_in(column, value_set=ids, skip_nulls=True).fill_null(-1)
     return np.array(places.to_numpy(zero_copy_only=False), np.int32)
 
 
-def _kinds(column: Column) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+def _kinds(column: Column) -> tuple[tuple[str, ...], Ints32]:
     coded = column.fill_null("").dictionary_encode()
     return tuple(map(str, coded.dictionary.to_pylist())), coded.indices.to_numpy(zero_copy_only=False).astype(
         np.int32
@@ -283,7 +279,7 @@ def _kinds(column: Column) -> tuple[tuple[str, ...], NDArray[np.int32]]:
 
 def _unique(
     table: pa.Table, name: str, noun: str, refused: list[RefusedRow]
-) -> tuple[NDArray[np.int64], Column, pa.Table]:
+) -> tuple[Ints, Column, pa.Table]:
     """Take the rows with a usable id, sorted by it; returns their row numbers, the ids and the rows."""
     ids = _plain(table, "id")
     rows = np.arange(table.num_rows)
@@ -324,7 +320,7 @@ def _unique(
 
 def _edges(
     table: pa.Table, places: _Places, refused: list[RefusedRow]
-) -> tuple[NDArray[np.int64], pa.Table, NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[Ints, pa.Table, Ints32, Ints32]:
     """Take the edges whose ends are nodes; returns their rows, and their ends as places."""
     source, target = _plain(table, "source"), _plain(table, "target")
     begin, end = places.find(source), places.find(target)
@@ -345,13 +341,8 @@ def _edges(
 
 
 def _hang(
-    ids: Column,
-    table: pa.Table,
-    rows: NDArray[np.int64],
-    nodes: pa.Table,
-    places: _Places,
-    refused: list[RefusedRow],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Bools]:
+    ids: Column, table: pa.Table, rows: Ints, nodes: pa.Table, places: _Places, refused: list[RefusedRow]
+) -> tuple[Ints32, Ints32, Bools]:
     """Find where subscriptions hang: at their own node, and at nodes that name them.
 
     Returns nodes and subscriptions that belong together, and which subscriptions hang anywhere.

@@ -13,9 +13,7 @@ from headgate.graph.changes.rows import owners
 from headgate.graph.model import EDGE, SUBSCRIPTION, Parts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.event import Id
     from headgate.graph.changes.view import View
 
@@ -82,7 +80,7 @@ def to_parts(view: View, dialect: str) -> Parts:
     )
 
 
-def _edges(view: View) -> tuple[Ints, Ints, NDArray[np.float64]]:
+def _edges(view: View) -> tuple[Ints, Ints, Floats64]:
     """List all edges between vertices, those of the base that were not replaced first."""
     arrays, overlay = view.arrays, view.overlay
     source = np.repeat(np.arange(arrays.vertices), np.diff(arrays.child_start))

@@ -16,9 +16,7 @@ import numpy as np
 from headgate.contents.columns import Growing
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Words
+    from headgate.core.arrays import Floats64, Ints, Ints32, Words
     from headgate.graph.arrays import GraphArrays
 
 
@@ -106,8 +104,8 @@ _WASTE = 1 << 14
 class Row(NamedTuple):
     """Children of a vertex, rising, and what it costs to go there. Never changed in place."""
 
-    child: NDArray[np.int32]
-    cost: NDArray[np.float64]
+    child: Ints32
+    cost: Floats64
 
     def __contains__(self, child: object) -> bool:
         """Tell whether a vertex is one of the children."""
@@ -139,10 +137,10 @@ NO_CHILDREN = Row(np.zeros(0, np.int32), np.zeros(0, np.float64))
 class LaidRows(NamedTuple):
     """Rows as `Overlay` has them, and the costs of children."""
 
-    swap: NDArray[np.int32]
-    start: NDArray[np.int64]
-    child: NDArray[np.int32]
-    cost: NDArray[np.float64]
+    swap: Ints32
+    start: Ints
+    child: Ints32
+    cost: Floats64
 
 
 class ChangedRows:
@@ -206,7 +204,7 @@ class ChangedRows:
         return LaidRows(self._swap[:count].copy(), self._start.used, self._child.used, self._cost.used)
 
 
-def owners(swap: NDArray[np.int32], rows: int) -> NDArray[np.int64]:
+def owners(swap: Ints32, rows: int) -> Ints:
     """Tell which vertex each row belongs to: -1 for those of older views, and for the empty one."""
     owner = np.full(rows, -1, np.int64)
     swapped = np.flatnonzero(swap > 0)

@@ -20,10 +20,8 @@ from headgate.graph.walk import walking
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import Content, Encoded, Verdict
-    from headgate.core.arrays import Words
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32, Words
     from headgate.core.event import Event, Id
     from headgate.core.planes import Cells, Planes
     from headgate.graph.base import Base
@@ -45,20 +43,20 @@ class Additions:
                      nobody any more (-1)
     """
 
-    stands_for: NDArray[np.uint8]
-    place: NDArray[np.int32]
-    serves: NDArray[np.int32]
-    score: NDArray[np.float64]
-    pass_cost: NDArray[np.float64]
+    stands_for: Bytes
+    place: Ints32
+    serves: Ints32
+    score: Floats64
+    pass_cost: Floats64
     moved: Mapping[Id, int]
-    mute: NDArray[np.int64]
+    mute: Ints
     node_ids: Sequence[Id]
     node_kinds: Sequence[str]
     subscription_ids: Sequence[Id]
     rescored: Mapping[int, float]
     edge_ends: Sequence[tuple[Id, Id]]
     filters: Content | None
-    filter_vertex: NDArray[np.int64]
+    filter_vertex: Ints
 
 
 class View:
@@ -68,7 +66,7 @@ class View:
         self,
         base: Base,
         overlay: walking.Overlay,
-        costs: NDArray[np.float64],
+        costs: Floats64,
         later: Additions | None,
         serving: Words,
         *,
@@ -299,7 +297,7 @@ class View:
         asked = scratch.asked[: scratch.counts[walking.ASKED]]
         walking.answer(self.arrays, scratch, self.base.filter_planes.holds(encoded, e, asked))
 
-    def walk(self, event: Event, wanted: Words | None = None) -> NDArray[np.int64]:
+    def walk(self, event: Event, wanted: Words | None = None) -> Ints:
         """Find the vertices that are reached, in rising order; `wanted` by word are those to be told."""
         q, encoded = self.prepare(event, wanted)
         scratch, source = self.scratch(), self.source(event)

@@ -22,8 +22,7 @@ from headgate.graph.model import NODE
 from headgate.graph.walk.leading import mark, unmark
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Bytes, Floats64, Ints, Ints32, Words
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
     from headgate.graph.walk.hits import Hits
@@ -55,13 +54,13 @@ class Ranks(NamedTuple):
     order     by subscription: the higher, the smaller its id
     """
 
-    serves: NDArray[np.int32]
-    score: NDArray[np.float64]
-    best: NDArray[np.float64]
-    pass_cost: NDArray[np.float64]
-    stands_for: NDArray[np.uint8]
-    swap_cost: NDArray[np.float64]
-    order: NDArray[np.float64]
+    serves: Ints32
+    score: Floats64
+    best: Floats64
+    pass_cost: Floats64
+    stands_for: Bytes
+    swap_cost: Floats64
+    order: Floats64
 
 
 class SearchBuffers(NamedTuple):
@@ -73,25 +72,25 @@ class SearchBuffers(NamedTuple):
     by subscription   value, and the position that serves it; `top` is a heap with the worst first
     """
 
-    stamp: NDArray[np.int32]
-    cost: NDArray[np.float64]
-    promise: NDArray[np.float64]
-    parent: NDArray[np.int32]
-    taken: NDArray[np.uint8]
-    queue: NDArray[np.int32]
-    where: NDArray[np.int32]
-    known: NDArray[np.int32]
-    sure: NDArray[np.uint64]
-    maybe: NDArray[np.uint64]
-    leads: NDArray[np.uint64]
-    rows: NDArray[np.int32]
-    asked: NDArray[np.int64]
-    top: NDArray[np.int32]
-    top_where: NDArray[np.int32]
-    value: NDArray[np.float64]
-    server: NDArray[np.int32]
-    limit: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    stamp: Ints32
+    cost: Floats64
+    promise: Floats64
+    parent: Ints32
+    taken: Bytes
+    queue: Ints32
+    where: Ints32
+    known: Ints32
+    sure: Words
+    maybe: Words
+    leads: Words
+    rows: Ints32
+    asked: Ints
+    top: Ints32
+    top_where: Ints32
+    value: Floats64
+    server: Ints32
+    limit: Floats64
+    counts: Ints
 
 
 class Search(NamedTuple):
@@ -104,7 +103,7 @@ class Search(NamedTuple):
     overlay: Overlay
     planes: Planes
     cells: Cells
-    given: NDArray[np.uint64]
+    given: Words
     ranks: Ranks
     above: ParentLists
     k: int
@@ -336,7 +335,7 @@ def search(q: Search, s: SearchBuffers, source: int) -> int:
 
 
 @bare
-def answer(s: SearchBuffers, holds: NDArray[np.bool_]) -> None:
+def answer(s: SearchBuffers, holds: Bools) -> None:
     """Take in what the content room said of the positions asked."""
     for i in range(s.counts[ASKED]):
         if holds[i]:
@@ -349,12 +348,12 @@ def search_events(
     q: Search,
     s: SearchBuffers,
     hits: Hits,
-    sources: NDArray[np.int32],
+    sources: Ints32,
     done: int,
     resume: bool,
-    out_subscription: NDArray[np.int32],
-    out_value: NDArray[np.float64],
-    counts: NDArray[np.int64],
+    out_subscription: Ints32,
+    out_value: Floats64,
+    counts: Ints,
 ) -> int:
     """Search for the best k of one event after another; returns the event it ended at.
 

@@ -28,8 +28,7 @@ from headgate.graph.ranked import kernels
 from headgate.graph.walk.leading import NO_PARENTS, above
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32, Words
     from headgate.core.event import Event, Id
     from headgate.core.planes import Cells, Planes
     from headgate.graph.changes.view import View
@@ -103,13 +102,7 @@ def search(view: View, event: Event, k: int, path: PathCost) -> kernels.SearchBu
 
 
 def search_of(
-    view: View,
-    planes: Planes,
-    cells: Cells,
-    given: NDArray[np.uint64],
-    up: ParentLists,
-    k: int,
-    path: PathCost,
+    view: View, planes: Planes, cells: Cells, given: Words, up: ParentLists, k: int, path: PathCost
 ) -> kernels.Search:
     """Return what the loops are told of a search."""
     ranks = ranking_of(view).ranks
@@ -192,7 +185,7 @@ def _ranks(view: View) -> kernels.Ranks:
     )
 
 
-def _best(view: View, serves: NDArray[np.int32], score: NDArray[np.float64]) -> NDArray[np.float64]:
+def _best(view: View, serves: Ints32, score: Floats64) -> Floats64:
     """Bound the scores to be had behind vertices of a changed graph, without going through the graph.
 
     A way that takes no new edge leads to no better score than it did before, or to one that was given since.
@@ -207,7 +200,7 @@ def _best(view: View, serves: NDArray[np.int32], score: NDArray[np.float64]) -> 
     return np.asarray(np.maximum(highest, floor))
 
 
-def _new_ends(view: View) -> NDArray[np.int64]:
+def _new_ends(view: View) -> Ints:
     """List the ends of the edges that the base does not have."""
     arrays, overlay = view.arrays, view.overlay
     owner = np.repeat(owners(overlay.swap, len(overlay.start) - 1), np.diff(overlay.start))
@@ -218,7 +211,7 @@ def _new_ends(view: View) -> NDArray[np.int64]:
     return child[(owner >= 0) & ~np.isin(owner * view.vertices + child, old)]
 
 
-def order_by_id(view: View) -> NDArray[np.float64]:
+def order_by_id(view: View) -> Floats64:
     """Number subscriptions by id, the smallest highest; ids that came later go between those of the base."""
     ids, later = view.base.names.subscription_ids, view.later
     assert later is not None
@@ -230,9 +223,7 @@ def order_by_id(view: View) -> NDArray[np.float64]:
     return -order
 
 
-def _path(
-    view: View, event: Event, parent: NDArray[np.int32], server: int, names: dict[int, str]
-) -> tuple[str, ...]:
+def _path(view: View, event: Event, parent: Ints32, server: int, names: dict[int, str]) -> tuple[str, ...]:
     """Name the vertices from the source to a position; a subscription that hangs is not one of them."""
     reversed_: list[str] = []
     at = server
@@ -246,7 +237,7 @@ def _path(
     return (str(event.source), *reversed(reversed_))
 
 
-def hanging(view: View, event: Event) -> NDArray[np.int64]:
+def hanging(view: View, event: Event) -> Ints:
     """List the places of the subscriptions that an event comes to, each once."""
     reached, source = view.walk(event), view.source(event)
     if view.later is not None:
@@ -265,7 +256,7 @@ def hanging(view: View, event: Event) -> NDArray[np.int64]:
     return np.flatnonzero(come_to)
 
 
-def _one_by_one(view: View, reached: NDArray[np.int64], source: int) -> NDArray[np.int64]:
+def _one_by_one(view: View, reached: Ints, source: int) -> Ints:
     """Do the same in a graph that was changed."""
     nodes = [vertex for vertex in reached.tolist() if view.stands_for(vertex)[0] == NODE]
     places = {view.serves(vertex) for vertex in nodes}
@@ -276,7 +267,7 @@ def _one_by_one(view: View, reached: NDArray[np.int64], source: int) -> NDArray[
     return np.array(sorted(places - {-1}), np.int64)
 
 
-def served(view: View) -> NDArray[np.int64]:
+def served(view: View) -> Ints:
     """List the places of the subscriptions that are served anywhere, in rising order."""
     serves = ranking_of(view).ranks.serves
     return np.unique(serves[serves >= 0]).astype(np.int64)

@@ -16,8 +16,7 @@ from headgate.core.jit import bare, bare_inner
 from headgate.graph.arrays import bits_of, flags_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints, Ints32, Words
     from headgate.graph.arrays import GraphArrays
 
 MOST = 1 << 12
@@ -31,9 +30,9 @@ class ParentLists(NamedTuple):
     always    by word: positions that lead to a subscription without a filter, whatever holds between
     """
 
-    start: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    always: NDArray[np.uint64]
+    start: Ints
+    parent: Ints32
+    always: Words
 
 
 NO_PARENTS = ParentLists(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.uint64))
@@ -56,13 +55,7 @@ def above(g: GraphArrays) -> ParentLists:
 
 
 @bare
-def _climb(
-    start: NDArray[np.int64],
-    parent: NDArray[np.int32],
-    below: NDArray[np.int64],
-    marked: NDArray[np.bool_],
-    stack: NDArray[np.int64],
-) -> None:
+def _climb(start: Ints, parent: Ints32, below: Ints, marked: Bools, stack: Ints) -> None:
     """Mark positions, and all that lead to them."""
     n = 0
     for p in below:
@@ -81,13 +74,7 @@ def _climb(
 
 @bare_inner
 def mark(
-    up: ParentLists,
-    holding: NDArray[np.uint64],
-    given: NDArray[np.uint64],
-    serving: NDArray[np.uint64],
-    hit: NDArray[np.int64],
-    leads: NDArray[np.uint64],
-    marked: NDArray[np.int64],
+    up: ParentLists, holding: Words, given: Words, serving: Words, hit: Ints, leads: Words, marked: Ints
 ) -> int:
     """Mark whoever holds and leads to one of `hit` that serves; returns how many of `marked` are used.
 
@@ -119,7 +106,7 @@ def mark(
 
 
 @bare_inner
-def unmark(leads: NDArray[np.uint64], marked: NDArray[np.int64], count: int) -> None:
+def unmark(leads: Words, marked: Ints, count: int) -> None:
     """Forget what was marked."""
     for i in range(count):
         leads[marked[i] >> 6] = 0

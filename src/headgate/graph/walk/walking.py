@@ -16,8 +16,7 @@ from headgate.core.jit import bare, bare_inner
 from headgate.core.planes import ASK, YES, decide, find_rows, plane_word
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Bytes, Ints, Ints32, Words
     from headgate.core.planes import Cells, Planes
     from headgate.graph.arrays import GraphArrays
     from headgate.graph.walk.hits import Hits
@@ -38,12 +37,12 @@ class Overlay(NamedTuple):
     dirty         by word: positions whose filter the planes do not have
     """
 
-    swap: NDArray[np.int32]
-    start: NDArray[np.int64]
-    child: NDArray[np.int32]
-    open: NDArray[np.uint64]
-    dirty: NDArray[np.uint64]
-    component: NDArray[np.int32]
+    swap: Ints32
+    start: Ints
+    child: Ints32
+    open: Words
+    dirty: Words
+    component: Ints32
 
 
 def unchanged(arrays: GraphArrays) -> Overlay:
@@ -66,19 +65,19 @@ class WalkBuffers(NamedTuple):
     sinks      those of sinks, as a stack
     """
 
-    stamp: NDArray[np.int32]
-    waits: NDArray[np.uint8]
-    reach: NDArray[np.uint64]
-    tested: NDArray[np.uint64]
-    valid: NDArray[np.uint64]
-    grow: NDArray[np.uint64]
-    told: NDArray[np.uint64]
-    inner: NDArray[np.uint64]
-    sinks: NDArray[np.int32]
-    touched: NDArray[np.uint64]
-    rows: NDArray[np.int32]
-    asked: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    stamp: Ints32
+    waits: Bytes
+    reach: Words
+    tested: Words
+    valid: Words
+    grow: Words
+    told: Words
+    inner: Words
+    sinks: Ints32
+    touched: Words
+    rows: Ints32
+    asked: Ints
+    counts: Ints
 
 
 def scratch(words: int, axes: int) -> WalkBuffers:
@@ -143,8 +142,8 @@ class Question(NamedTuple):
     overlay: Overlay
     planes: Planes
     cells: Cells
-    given: NDArray[np.uint64]
-    wanted: NDArray[np.uint64]
+    given: Words
+    wanted: Words
 
 
 @bare_inner
@@ -153,12 +152,12 @@ def walk(
     o: Overlay,
     planes: Planes,
     cells: Cells,
-    given: NDArray[np.uint64],
-    wanted: NDArray[np.uint64],
+    given: Words,
+    wanted: Words,
     e: int,
     source: int,
     s: WalkBuffers,
-    out: NDArray[np.int64],
+    out: Ints,
     limit: int,
 ) -> int:
     """Walk from a source, or on if it is -1, until all is found, or `limit` vertices that are wanted.
@@ -274,7 +273,7 @@ def walk(
 
 
 @bare
-def answer(g: GraphArrays, s: WalkBuffers, holds: NDArray[np.bool_]) -> None:
+def answer(g: GraphArrays, s: WalkBuffers, holds: Bools) -> None:
     """Take in what the content room said of the positions asked."""
     inner_words = (g.marks[1] + 63) >> 6
     behind = (len(g.child_start) - 1 - g.marks[0]) >> 6
@@ -289,7 +288,7 @@ def answer(g: GraphArrays, s: WalkBuffers, holds: NDArray[np.bool_]) -> None:
 
 
 @bare_inner
-def _collect(s: WalkBuffers, wanted: NDArray[np.uint64], out: NDArray[np.int64], n: int) -> int:
+def _collect(s: WalkBuffers, wanted: Words, out: Ints, n: int) -> int:
     """Write the wanted positions that a finished walk found to out[n:], rising; -1 if there is no room."""
     touched, valid = s.touched, s.valid
     for t in range(len(touched)):
@@ -310,7 +309,7 @@ def _collect(s: WalkBuffers, wanted: NDArray[np.uint64], out: NDArray[np.int64],
 
 
 @bare
-def collect(s: WalkBuffers, wanted: NDArray[np.uint64], out: NDArray[np.int64]) -> int:
+def collect(s: WalkBuffers, wanted: Words, out: Ints) -> int:
     """Write the wanted positions that a finished walk found, rising; -1 if there is no room."""
     return _collect(s, wanted, out, 0)
 
@@ -321,14 +320,14 @@ def walk_events(
     o: Overlay,
     planes: Planes,
     cells: Cells,
-    given: NDArray[np.uint64],
-    wanted: NDArray[np.uint64],
-    source: NDArray[np.int32],
+    given: Words,
+    wanted: Words,
+    source: Ints32,
     first: int,
     resume: bool,
     s: WalkBuffers,
-    out: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    out: Ints,
+    counts: Ints,
 ) -> tuple[int, int]:
     """Walk for event after event from `first` on; returns the event where it stopped, and why.
 
@@ -351,13 +350,7 @@ def walk_events(
 
 @bare
 def walk_hits(
-    q: Question,
-    hits: Hits,
-    source: NDArray[np.int32],
-    first: int,
-    s: WalkBuffers,
-    out: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    q: Question, hits: Hits, source: Ints32, first: int, s: WalkBuffers, out: Ints, counts: Ints
 ) -> int:
     """Do the same where it is known which filters hold: those of `hits`, and the planes say nothing.
 

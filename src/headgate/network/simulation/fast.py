@@ -24,7 +24,7 @@ from headgate.network.simulation.model import SOURCE, Costs, Times
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Ints
     from headgate.network.simulation.model import Floats, Scene
 
 MOST_INPUTS = 255
@@ -72,7 +72,7 @@ class _Input(NamedTuple):
 class Sums(NamedTuple):
     """What the kernel writes: latencies, from when the first result of a document left the source."""
 
-    come: NDArray[np.uint8]
+    come: Bytes
     there: Floats
     view_count: Ints
     view_sum: Floats
@@ -165,12 +165,7 @@ _FREE, _READY = 0, 1
 
 @kernel
 def _simulate(
-    given: _Input,
-    out: Sums,
-    prices: Costs,
-    cores: Ints,
-    together: int,
-    documents_together: int,
+    given: _Input, out: Sums, prices: Costs, cores: Ints, together: int, documents_together: int
 ) -> tuple[int, int, float]:
     """Simulate; returns messages, batches, and when all was done. One loop: the arrays in it grow."""
     stations, documents = len(given.city), len(given.published)

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Ints32
 
 Part = TypeVar("Part")
 
 
-def search_blocks(
-    search: Callable[[NDArray[np.int32]], Part], targets: NDArray[np.int32], size: int, threads: int
-) -> list[Part]:
+def search_blocks(search: Callable[[Ints32], Part], targets: Ints32, size: int, threads: int) -> list[Part]:
     """Return what is found for each block of so many targets, in their order."""
     with ThreadPoolExecutor(threads) as pool:
         jobs = [pool.submit(search, targets[first : first + size]) for first in range(0, len(targets), size)]

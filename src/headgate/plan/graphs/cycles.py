@@ -27,7 +27,7 @@ from headgate.core.machine import need
 from headgate.plan.model import Embeddings
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Floats64, Ints, Ints32, Words
 
 
 _UNIT = 720_720.0
@@ -35,10 +35,7 @@ _UNIT = 720_720.0
 
 
 def without_cycles(
-    embeddings: Embeddings,
-    *,
-    needed: NDArray[np.uint64] | None = None,
-    sizes: NDArray[np.float64] | None = None,
+    embeddings: Embeddings, *, needed: Words | None = None, sizes: Floats64 | None = None
 ) -> tuple[Embeddings, int]:
     """Return the graph without cycles, and how many edges were removed.
 
@@ -56,12 +53,7 @@ def without_cycles(
     )
 
 
-def edges_back(
-    embeddings: Embeddings,
-    *,
-    needed: NDArray[np.uint64] | None = None,
-    sizes: NDArray[np.float64] | None = None,
-) -> NDArray[np.int64]:
+def edges_back(embeddings: Embeddings, *, needed: Words | None = None, sizes: Floats64 | None = None) -> Ints:
     """Find the edges to be removed, as rising places among the graph's edges."""
     vertices = len(embeddings.offsets) - 1
     if not len(embeddings.sources):
@@ -89,7 +81,7 @@ def edges_back(
     return inner[rank[sources] > rank[targets]]
 
 
-def _covered(embeddings: Embeddings) -> NDArray[np.uint64]:
+def _covered(embeddings: Embeddings) -> Words:
     """Return what all sources of each target cover together."""
     covered = np.zeros(len(embeddings.offsets) - 1, np.uint64)
     # An empty row would take what is behind it; so only rows that are not empty are cut.
@@ -101,20 +93,16 @@ def _covered(embeddings: Embeddings) -> NDArray[np.uint64]:
 class _Lists(NamedTuple):
     """Vertices in buckets: each a doubly linked list, -1 at its ends; `places` are numbers of buckets."""
 
-    heads: NDArray[np.int32]
-    tails: NDArray[np.int32]
-    after: NDArray[np.int32]
-    before: NDArray[np.int32]
-    places: NDArray[np.int32]
+    heads: Ints32
+    tails: Ints32
+    after: Ints32
+    before: Ints32
+    places: Ints32
 
 
 def _order(
-    component: NDArray[np.int32],
-    sources: NDArray[np.int32],
-    targets: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    sizes: NDArray[np.float64] | None,
-) -> NDArray[np.int64]:
+    component: Ints32, sources: Ints32, targets: Ints32, weights: Floats64, sizes: Floats64 | None
+) -> Ints:
     """Put the vertices of some edges in order; returns places, which count within a component only."""
     vertices = len(component)
     benefit = np.bincount(sources, weights, vertices) - np.bincount(targets, weights, vertices)
@@ -136,9 +124,7 @@ def _order(
     return rank
 
 
-def _rows(
-    owners: NDArray[np.int64], others: NDArray[np.int64], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _rows(owners: Ints, others: Ints, count: int) -> tuple[Ints, Ints]:
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owners, minlength=count), out=starts[1:])
     return starts, others[np.lexsort((others, owners))]
@@ -175,14 +161,7 @@ def _link(lists: _Lists, vertex: int, leaving: int, entering: int, middle: int) 
 
 
 @kernel
-def _arrange(
-    starts: NDArray[np.int64],
-    out_starts: NDArray[np.int64],
-    outs: NDArray[np.int64],
-    in_starts: NDArray[np.int64],
-    ins: NDArray[np.int64],
-    order: NDArray[np.int64],
-) -> None:
+def _arrange(starts: Ints, out_starts: Ints, outs: Ints, in_starts: Ints, ins: Ints, order: Ints) -> None:
     """Write the order of each component. Vertices of a component are together, best first."""
     count = len(order)
     largest = 0

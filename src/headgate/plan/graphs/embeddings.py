@@ -43,9 +43,8 @@ from headgate.plan.model import Embeddings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from headgate.contents.views import Views
+    from headgate.core.arrays import Ints, Ints32, Words
 
 
 class Classes(NamedTuple):
@@ -56,13 +55,13 @@ class Classes(NamedTuple):
     place       the place of each view in its class
     """
 
-    members: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    owner: NDArray[np.int32]
-    place: NDArray[np.int32]
+    members: Ints32
+    starts: Ints
+    owner: Ints32
+    place: Ints32
 
 
-def find_classes(equals: NDArray[np.int32]) -> Classes:
+def find_classes(equals: Ints32) -> Classes:
     """Find the classes.
 
     >>> classes = find_classes(np.array([0, 1, 0, 0], np.int32))
@@ -78,13 +77,7 @@ def find_classes(equals: NDArray[np.int32]) -> Classes:
     return Classes(members.astype(np.int32), starts, owner.astype(np.int32), within)
 
 
-def unfold(
-    rows: Embeddings,
-    classes: Classes,
-    needed: NDArray[np.uint64],
-    targets: NDArray[np.int32],
-    spread: int,
-) -> Embeddings:
+def unfold(rows: Embeddings, classes: Classes, needed: Words, targets: Ints32, spread: int) -> Embeddings:
     """Lay rows between first views out for all members; only `targets` (rising) get rows."""
     counts = np.zeros(len(needed), np.int64)
     nothing = Embeddings(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64))
@@ -97,7 +90,7 @@ def unfold(
     return laid
 
 
-def sort_rows(rows: Embeddings, targets: NDArray[np.int32]) -> None:
+def sort_rows(rows: Embeddings, targets: Ints32) -> None:
     """Sort the rows of some targets by their sources, in place."""
     for first in range(0, len(targets), _AT_ONCE):
         some = targets[first : first + _AT_ONCE]
@@ -116,10 +109,10 @@ _AT_ONCE = 4_096
 def _spread_rows(
     rows: Embeddings,
     classes: Classes,
-    needed: NDArray[np.uint64],
-    targets: NDArray[np.int32],
+    needed: Words,
+    targets: Ints32,
     spread: int,
-    counts: NDArray[np.int64],
+    counts: Ints,
     out: Embeddings,
 ) -> None:
     """Count the sources of each target, or write them if `out` has room for them."""
@@ -173,18 +166,18 @@ class Groups(NamedTuple):
     bare               the group without labels, or -1
     """
 
-    members: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    demands: NDArray[np.uint64]
-    labels: NDArray[np.int32]
-    label_starts: NDArray[np.int64]
-    sketches: NDArray[np.uint64]
-    homes: NDArray[np.int32]
-    home_starts: NDArray[np.int64]
+    members: Ints32
+    starts: Ints
+    demands: Words
+    labels: Ints32
+    label_starts: Ints
+    sketches: Words
+    homes: Ints32
+    home_starts: Ints
     bare: int
 
 
-def group_views(views: Views, members: NDArray[np.int32]) -> tuple[Groups, NDArray[np.int32]]:
+def group_views(views: Views, members: Ints32) -> tuple[Groups, Ints32]:
     """Group some views; returns the group of each of them too. `members` are rising."""
     offsets = views.label_offsets.tolist()
     labels = np.ascontiguousarray(views.labels, np.int32)
@@ -223,13 +216,13 @@ def group_views(views: Views, members: NDArray[np.int32]) -> tuple[Groups, NDArr
     return grouped, groups
 
 
-def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts(counts: Ints) -> Ints:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
-def _sketches(labels: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _sketches(labels: Ints32, starts: Ints) -> Words:
     sketches = np.zeros(len(starts) - 1, np.uint64)
     owners = np.repeat(np.arange(len(sketches)), np.diff(starts))
     np.bitwise_or.at(sketches, owners, np.uint64(1) << (labels % 64).astype(np.uint64))
@@ -237,7 +230,7 @@ def _sketches(labels: NDArray[np.int32], starts: NDArray[np.int64]) -> NDArray[n
 
 
 @inner
-def find_near(groups: Groups, own: int, out: NDArray[np.int32]) -> int:
+def find_near(groups: Groups, own: int, out: Ints32) -> int:
     """Write the groups whose labels are among those of a group, itself too; return how many."""
     count = 0
     if groups.bare >= 0:
@@ -268,13 +261,13 @@ def find_near(groups: Groups, own: int, out: NDArray[np.int32]) -> int:
 @kernel
 def find_pairs(
     groups: Groups,
-    offers: NDArray[np.uint64],
-    targets: NDArray[np.int32],
-    target_groups: NDArray[np.int32],
+    offers: Words,
+    targets: Ints32,
+    target_groups: Ints32,
     first: int,
-    near: NDArray[np.int32],
-    sources: NDArray[np.int32],
-    aims: NDArray[np.int32],
+    near: Ints32,
+    sources: Ints32,
+    aims: Ints32,
 ) -> tuple[int, int]:
     """Write pairs of a source and a target that labels and signatures let pass; a view is not its own source.
 
@@ -317,18 +310,14 @@ _PAIRS = 1 << 18
 class FoundRows(NamedTuple):
     """Rows of some targets, one after the other."""
 
-    targets: NDArray[np.int32]
-    counts: NDArray[np.int64]
-    sources: NDArray[np.int32]
-    masks: NDArray[np.uint64]
+    targets: Ints32
+    counts: Ints
+    sources: Ints32
+    masks: Words
 
 
 def embedding_graph(
-    views: Views,
-    *,
-    targets: NDArray[np.int32] | None = None,
-    threads: int = 2,
-    spread: int = SPREAD,
+    views: Views, *, targets: Ints32 | None = None, threads: int = 2, spread: int = SPREAD
 ) -> Embeddings:
     """Find the rows of all views, or of some targets; the rows of others are empty.
 
@@ -359,7 +348,7 @@ class EmbeddingFinder:
         """The group of each view: the same for views with the same labels; -1 for one without items."""
         self._classes = None if first.all() else find_classes(self._equals)
 
-    def rows(self, targets: NDArray[np.int32] | None = None, *, threads: int = 2) -> Embeddings:
+    def rows(self, targets: Ints32 | None = None, *, threads: int = 2) -> Embeddings:
         """Find the rows of all views, or of some targets; the rows of others are empty."""
         views = len(self._equals)
         asked = np.arange(views, dtype=np.int32) if targets is None else np.unique(targets).astype(np.int32)
@@ -369,13 +358,13 @@ class EmbeddingFinder:
             return rows
         return unfold(rows, self._classes, self._needed, asked, self._spread)
 
-    def _rows_of_firsts(self, targets: NDArray[np.int32], threads: int) -> Embeddings:
+    def _rows_of_firsts(self, targets: Ints32, threads: int) -> Embeddings:
         """Find the rows of targets that are the first of their class, between such views."""
         # Those of a group together: what is near it is looked up once.
         targets = targets[np.argsort(self.groups[targets], kind="stable")]
         return assemble(len(self._equals), search_blocks(self._search, targets, _BLOCK, threads))
 
-    def _search(self, targets: NDArray[np.int32]) -> list[FoundRows]:
+    def _search(self, targets: Ints32) -> list[FoundRows]:
         """Find the rows of a block of targets, in as many parts as pairs need."""
         room = max(_PAIRS, len(self._groups.members))
         near = np.empty(len(self._groups.starts), np.int32)
@@ -390,9 +379,7 @@ class EmbeddingFinder:
         return parts
 
 
-def _ask(
-    views: Views, targets: NDArray[np.int32], sources: NDArray[np.int32], aims: NDArray[np.int32]
-) -> FoundRows:
+def _ask(views: Views, targets: Ints32, sources: Ints32, aims: Ints32) -> FoundRows:
     """Keep the pairs that embed, in rows in the order of `targets`, sources rising."""
     embeds, masks = views.coverage(sources, aims)
     places = np.empty(int(targets.max()) + 1, np.int64)

@@ -25,9 +25,8 @@ from headgate.plan.model import Embeddings, Rewritings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from headgate.contents.views import Views
+    from headgate.core.arrays import Floats64, Ints, Ints32
 
 BLOCK = 8_192
 """Targets whose embeddings are held at once."""
@@ -66,7 +65,7 @@ def graphs_of(
     views: Views,
     search: Search | None = None,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Floats64 | None = None,
     threads: int = 2,
     spread: int = SPREAD,
 ) -> Graphs:
@@ -81,7 +80,7 @@ def graphs_of(
     )
 
 
-def statistics_of(in_degrees: NDArray[np.int64], removed: int, searched: SearchResult) -> GraphStatistics:
+def statistics_of(in_degrees: Ints, removed: int, searched: SearchResult) -> GraphStatistics:
     """Count what Table 2 counts. `in_degrees` are those of the embedding graph with its cycles."""
     views, count = len(in_degrees), len(searched.rewritings.input_offsets) - 1
     inputs = len(searched.rewritings.inputs)
@@ -103,7 +102,7 @@ class JoinResult(NamedTuple):
     """What joined graphs leave: the embeddings of each target are counted only."""
 
     searched: SearchResult
-    in_degrees: NDArray[np.int64]
+    in_degrees: Ints
     removed: int
 
 
@@ -111,8 +110,8 @@ def join_targets(
     finder: EmbeddingFinder,
     search: Search | None = None,
     *,
-    targets: NDArray[np.int32] | None = None,
-    weights: NDArray[np.float64] | None = None,
+    targets: Ints32 | None = None,
+    weights: Floats64 | None = None,
     threads: int = 2,
 ) -> JoinResult:
     """Find the rewritings of all targets, or of some, with what was prepared for their embeddings."""
@@ -134,9 +133,7 @@ def join_targets(
     return JoinResult(join_searched(len(views), parts), in_degrees, removed)
 
 
-def only_earlier(
-    views: Views, rows: Embeddings, groups: NDArray[np.int32], order: NDArray[np.int64]
-) -> Embeddings:
+def only_earlier(views: Views, rows: Embeddings, groups: Ints32, order: Ints) -> Embeddings:
     """Leave out sources in which the target embeds too, unless they come first in the order.
 
     `groups` are the same for views with the same labels: no others can embed in each other.
@@ -153,7 +150,7 @@ def only_earlier(
     )
 
 
-def order_of(views: Views) -> NDArray[np.int64]:
+def order_of(views: Views) -> Ints:
     """Return each view's place in the fixed order: more items first, then by number."""
     items = np.bitwise_count(views.needed).astype(np.int64)
     places = np.empty(len(views), np.int64)

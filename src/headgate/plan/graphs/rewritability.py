@@ -31,6 +31,8 @@ from headgate.plan.model import Embeddings, Rewritings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Floats64, Ints, Ints32, Words
+
 
 MOST_INPUTS = 16
 """What the bound on inputs may be at most: deeper searches find nothing that anybody would use."""
@@ -50,18 +52,18 @@ def _mixed(source: np.uint64, target: np.uint64) -> np.uint64:
 
 @kernel
 def find_covers(
-    needed: NDArray[np.uint64],
+    needed: Words,
     rows: Embeddings,
     ranks: NDArray[np.uint32],
-    targets: NDArray[np.int32],
+    targets: Ints32,
     k: int,
     quota: int,
     most_inputs: int,
     most_steps: int,
-    counts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    inputs: NDArray[np.int32],
-    cut: NDArray[np.bool_],
+    counts: Ints,
+    sizes: Ints,
+    inputs: Ints32,
+    cut: Bools,
 ) -> tuple[int, int]:
     """Find at most k covers of each target, most interesting first; returns how many, and of how many inputs.
 
@@ -197,16 +199,16 @@ class SearchResult(NamedTuple):
     """Rewritings, and the views whose search `most_steps` cut short: they may have more than these."""
 
     rewritings: Rewritings
-    cut_short: NDArray[np.int32]
+    cut_short: Ints32
 
 
 def find_rewritings(
-    needed: NDArray[np.uint64],
+    needed: Words,
     embeddings: Embeddings,
     search: Search | None = None,
     *,
-    targets: NDArray[np.int32] | None = None,
-    weights: NDArray[np.float64] | None = None,
+    targets: Ints32 | None = None,
+    weights: Floats64 | None = None,
     threads: int = 2,
 ) -> SearchResult:
     """Find rewritings of all views, or of some targets; others have none.
@@ -240,16 +242,16 @@ def check_search(search: Search) -> None:
 class _Part(NamedTuple):
     """Rewritings of some targets, one after the other."""
 
-    counts: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    inputs: NDArray[np.int32]
-    cut: NDArray[np.bool_]
+    counts: Ints
+    sizes: Ints
+    inputs: Ints32
+    cut: Bools
 
 
 _NOTHING = _Part(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_))
 
 
-def _ranks(weights: NDArray[np.float64] | None, views: int) -> NDArray[np.uint32]:
+def _ranks(weights: Floats64 | None, views: int) -> NDArray[np.uint32]:
     """Put weights in classes, each twice as heavy as the one before.
 
     Within a class targets differ in which they prefer; by the weights themselves all would prefer the same
@@ -265,11 +267,7 @@ def _ranks(weights: NDArray[np.float64] | None, views: int) -> NDArray[np.uint32
 
 
 def _search(
-    needed: NDArray[np.uint64],
-    embeddings: Embeddings,
-    ranks: NDArray[np.uint32],
-    search: Search,
-    targets: NDArray[np.int32],
+    needed: Words, embeddings: Embeddings, ranks: NDArray[np.uint32], search: Search, targets: Ints32
 ) -> _Part:
     counts, cut = np.zeros(len(targets), np.int64), np.zeros(len(targets), np.bool_)
     sizes = np.empty(len(targets) * search.k, np.int64)
@@ -292,7 +290,7 @@ def _search(
     return _Part(counts, sizes[:covers].copy(), inputs[:total].copy(), cut)
 
 
-def _join(views: int, targets: NDArray[np.int32], found: list[_Part]) -> SearchResult:
+def _join(views: int, targets: Ints32, found: list[_Part]) -> SearchResult:
     offsets = np.zeros(views + 1, np.int64)
     parts = [_NOTHING, *found]
     offsets[targets + 1] = np.concatenate([part.counts for part in parts])

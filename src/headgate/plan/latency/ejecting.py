@@ -27,8 +27,7 @@ from headgate.plan.running.configuration import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints
     from headgate.plan.running.configuration import Configuration
 
 WANTED = 12
@@ -38,13 +37,13 @@ WANTED = 12
 @bare
 def eject(
     c: Configuration,
-    order: NDArray[np.int64],
+    order: Ints,
     begin: int,
     end: int,
     alpha: float,
     beta: float,
     tolerance: float,
-    tally: NDArray[np.int64],
+    tally: Ints,
 ) -> None:
     """Look at views of the order from `begin` to `end`; `tally[1]` counts swaps.
 

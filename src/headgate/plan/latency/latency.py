@@ -52,8 +52,7 @@ from headgate.plan.running.configuration import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.plan.running.configuration import Configuration
 
 
@@ -204,13 +203,13 @@ def _refuse_overload(plan: Plan, rewritings: Rewritings, costs: Costs, capacitie
 @bare
 def _improve(
     c: Configuration,
-    order: NDArray[np.int64],
+    order: Ints,
     begin: int,
     end: int,
     alpha: float,
     beta: float,
     tolerance: float,
-    tally: NDArray[np.int64],
+    tally: Ints,
 ) -> None:
     """Replace rewritings of views of the order from `begin` to `end`; `tally[0]` counts replacements."""
     for turn in range(begin, end):
@@ -357,7 +356,7 @@ _BY_SOURCE = tuple(name for name in Costs._fields if name.startswith("source_"))
 WORDS = 8
 
 
-def reach(plan: Plan, rewritings: Rewritings, *, limit: int | None = None) -> NDArray[np.int64]:
+def reach(plan: Plan, rewritings: Rewritings, *, limit: int | None = None) -> Ints:
     """Count what each view feeds; `limit` is after how many steps of walking bits are taken."""
     begins, ends = chosen_inputs(plan, rewritings)
     inputs = np.ascontiguousarray(rewritings.inputs, dtype=np.int32)
@@ -370,19 +369,13 @@ def reach(plan: Plan, rewritings: Rewritings, *, limit: int | None = None) -> ND
     return _by_bits(plan_order(plan, rewritings), begins, ends, inputs)
 
 
-def impact_order(latency: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def impact_order(latency: Floats64, counts: Ints) -> Ints:
     """Order views by falling impact: latency times what they feed; equal ones by number."""
     return np.argsort(-(latency * counts), kind="stable").astype(np.int64)
 
 
 @kernel
-def _by_walking(
-    begins: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    inputs: NDArray[np.int32],
-    limit: int,
-    counts: NDArray[np.int64],
-) -> bool:
+def _by_walking(begins: Ints, ends: Ints, inputs: Ints32, limit: int, counts: Ints) -> bool:
     views = len(begins)
     seen = np.full(views, -1, dtype=np.int32)
     stack = np.empty(views, dtype=np.int32)
@@ -407,9 +400,7 @@ def _by_walking(
 
 
 @kernel
-def _by_bits(
-    order: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64], inputs: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def _by_bits(order: Ints32, begins: Ints, ends: Ints, inputs: Ints32) -> Ints:
     views = len(order)
     counts = np.zeros(views, dtype=np.int64)
     bits = np.zeros((views, WORDS), dtype=np.uint64)

@@ -34,6 +34,7 @@ from headgate.plan.program import highs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.plan.model import Capacities, Costs
     from headgate.plan.program.highs import Watch
 
@@ -49,26 +50,26 @@ TOLERANCE = 1e-9
 class Program(NamedTuple):
     """Choices with their costs, and what they use of capacities; see the module. The source is site -1."""
 
-    offsets: NDArray[np.int64]
-    choices: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    use_offsets: NDArray[np.int64]
-    use_rows: NDArray[np.int32]
-    use_amounts: NDArray[np.float64]
-    bounds: NDArray[np.float64]
+    offsets: Ints
+    choices: Ints
+    costs: Floats64
+    use_offsets: Ints
+    use_rows: Ints32
+    use_amounts: Floats64
+    bounds: Floats64
     resources: NDArray[np.int8]
-    sites: NDArray[np.int32]
+    sites: Ints32
 
 
 class _Amounts(NamedTuple):
     """The part of Costs that counts against capacities."""
 
-    sent: NDArray[np.float64]
-    sending: NDArray[np.float64]
-    joining: NDArray[np.float64]
-    source_sent: NDArray[np.float64]
-    source_sending: NDArray[np.float64]
-    source_joining: NDArray[np.float64]
+    sent: Floats64
+    sending: Floats64
+    joining: Floats64
+    source_sent: Floats64
+    source_sending: Floats64
+    source_joining: Floats64
 
 
 def sizes(program: Program) -> Sizes:
@@ -76,17 +77,13 @@ def sizes(program: Program) -> Sizes:
     return Sizes(len(program.offsets) - 1, len(program.choices), len(program.bounds), len(program.use_rows))
 
 
-def ceilings(bounds: NDArray[np.float64]) -> NDArray[np.float64]:
+def ceilings(bounds: Floats64) -> Floats64:
     """Return up to where a load keeps within each bound."""
     return bounds + TOLERANCE * np.maximum(1.0, np.abs(bounds))
 
 
 def build(
-    rewritings: Rewritings,
-    costs: Costs,
-    capacities: Capacities,
-    values: NDArray[np.float64],
-    source_values: NDArray[np.float64],
+    rewritings: Rewritings, costs: Costs, capacities: Capacities, values: Floats64, source_values: Floats64
 ) -> Program:
     """Write the program of a graph; rewritings cost `values`, and what the source feeds `source_values`."""
     _check(rewritings, costs, capacities, values, source_values)
@@ -130,9 +127,7 @@ def build(
     )
 
 
-def _rows(
-    capacities: Capacities,
-) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int8], NDArray[np.int32]]:
+def _rows(capacities: Capacities) -> tuple[Ints32, Floats64, NDArray[np.int8], Ints32]:
     """Number the finite capacities; first comes the row of (resource, site), or -1, with the source last."""
     table = np.array(
         [
@@ -151,11 +146,7 @@ def _rows(
 
 
 def _check(
-    rewritings: Rewritings,
-    costs: Costs,
-    capacities: Capacities,
-    values: NDArray[np.float64],
-    source_values: NDArray[np.float64],
+    rewritings: Rewritings, costs: Costs, capacities: Capacities, values: Floats64, source_values: Floats64
 ) -> None:
     """Refuse arrays that do not belong together, and numbers that no program can be made of."""
     views, count = len(rewritings.offsets) - 1, int(rewritings.offsets[-1])
@@ -192,14 +183,7 @@ def _check(
 
 
 @kernel
-def _add(
-    use_rows: NDArray[np.int32],
-    use_amounts: NDArray[np.float64],
-    begin: int,
-    end: int,
-    row: int,
-    amount: float,
-) -> int:
+def _add(use_rows: Ints32, use_amounts: Floats64, begin: int, end: int, row: int, amount: float) -> int:
     """Add an amount to a row of the column that is being written; return where its uses end."""
     if row < 0 or amount == 0.0:
         return end
@@ -216,11 +200,11 @@ def _add(
 def _fill(
     rewritings: Rewritings,
     costs: _Amounts,
-    sites: NDArray[np.int32],
-    rows: NDArray[np.int32],
-    use_offsets: NDArray[np.int64],
-    use_rows: NDArray[np.int32],
-    use_amounts: NDArray[np.float64],
+    sites: Ints32,
+    rows: Ints32,
+    use_offsets: Ints,
+    use_rows: Ints32,
+    use_amounts: Floats64,
 ) -> int:
     """Write what each column uses; return how many uses there are."""
     source = rows.shape[1] - 1
@@ -254,8 +238,8 @@ class Relaxed(NamedTuple):
     """The relaxation's answer: parts of columns (None if it was stopped), prices of rows, and the bound."""
 
     status: str
-    parts: NDArray[np.float64] | None
-    prices: NDArray[np.float64]
+    parts: Floats64 | None
+    prices: Floats64
     bound: float
     pivots: int
 
@@ -264,7 +248,7 @@ class Scaling(NamedTuple):
     """How a program goes over to the solver: cost = offset + sum of `value / costs`; rows are multiplied."""
 
     costs: float
-    rows: NDArray[np.float64]
+    rows: Floats64
     offset: float
 
 
@@ -325,7 +309,7 @@ def matrix_of(program: Program, *, whole: bool = False) -> tuple[highs.Matrix, S
     return matrix, Scaling(factor, rows, float(least.sum()))
 
 
-def bound_of(program: Program, prices: NDArray[np.float64]) -> float:
+def bound_of(program: Program, prices: Floats64) -> float:
     """Return what no plan is below, from prices of rows that are 0 or more."""
     reduced = reduced_costs(program, prices)
     if not len(reduced):
@@ -333,14 +317,14 @@ def bound_of(program: Program, prices: NDArray[np.float64]) -> float:
     return float(np.minimum.reduceat(reduced, program.offsets[:-1]).sum() - prices @ program.bounds)
 
 
-def reduced_costs(program: Program, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+def reduced_costs(program: Program, prices: Floats64) -> Floats64:
     """Add to the cost of each column the prices of what it uses."""
     result = program.costs.copy()
     _add_prices(program, np.ascontiguousarray(prices, np.float64), result)
     return result
 
 
-def cheapest_columns(offsets: NDArray[np.int64], costs: NDArray[np.float64]) -> NDArray[np.int64]:
+def cheapest_columns(offsets: Ints, costs: Floats64) -> Ints:
     """Return the first of the cheapest columns of each view; every view must have one."""
     result = np.empty(len(offsets) - 1, np.int64)
     _cheapest(offsets, costs, result)
@@ -348,7 +332,7 @@ def cheapest_columns(offsets: NDArray[np.int64], costs: NDArray[np.float64]) -> 
 
 
 @kernel
-def _cheapest(offsets: NDArray[np.int64], costs: NDArray[np.float64], result: NDArray[np.int64]) -> None:
+def _cheapest(offsets: Ints, costs: Floats64, result: Ints) -> None:
     for view in range(len(offsets) - 1):
         best = offsets[view]
         for column in range(offsets[view] + 1, offsets[view + 1]):
@@ -358,7 +342,7 @@ def _cheapest(offsets: NDArray[np.int64], costs: NDArray[np.float64], result: ND
 
 
 @kernel
-def _add_prices(program: Program, prices: NDArray[np.float64], result: NDArray[np.float64]) -> None:
+def _add_prices(program: Program, prices: Floats64, result: Floats64) -> None:
     for column in range(len(program.choices)):
         for use in range(program.use_offsets[column], program.use_offsets[column + 1]):
             result[column] += prices[program.use_rows[use]] * program.use_amounts[use]

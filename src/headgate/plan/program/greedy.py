@@ -18,8 +18,7 @@ from headgate.plan.program.columns import Program, ceilings, cheapest_columns, r
 from headgate.plan.program.presolving import loads
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints
     from headgate.plan.program.highs import Watch
 
 GRACE = 5.0
@@ -29,9 +28,7 @@ ROUNDS = 400
 """How often crowded views choose again before bargaining is given up."""
 
 
-def bargain(
-    program: Program, prices: NDArray[np.float64], watch: Watch, rounds: int = ROUNDS
-) -> NDArray[np.int64] | None:
+def bargain(program: Program, prices: Floats64, watch: Watch, rounds: int = ROUNDS) -> Ints | None:
     """Look for a plan that keeps the bounds, beginning from prices; return its columns, or None."""
     if not len(program.choices):
         return np.zeros(0, np.int64)
@@ -60,19 +57,19 @@ def bargain(
     return None
 
 
-def settle(program: Program, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def settle(program: Program, chosen: Ints) -> Ints:
     """Move views of a plan that keeps the bounds to cheaper columns, where there is room."""
     chosen = np.ascontiguousarray(chosen, np.int64).copy()
     _return(program, _inner(program), chosen, loads(program, chosen))
     return chosen
 
 
-def _inner(program: Program) -> NDArray[np.float64]:
+def _inner(program: Program) -> Floats64:
     """Return the limits that are kept here: half the tolerance is left for the drift of running sums."""
     return (program.bounds + ceilings(program.bounds)) / 2
 
 
-def _units(program: Program) -> NDArray[np.float64]:
+def _units(program: Program) -> Floats64:
     """Return what a use of each row is typically: bytes are many, fan-outs are ones."""
     count = len(program.bounds)
     total = np.bincount(program.use_rows, program.use_amounts, minlength=count)
@@ -83,12 +80,12 @@ def _units(program: Program) -> NDArray[np.float64]:
 @kernel
 def _turn(
     program: Program,
-    limits: NDArray[np.float64],
-    units: NDArray[np.float64],
-    prices: NDArray[np.float64],
+    limits: Floats64,
+    units: Floats64,
+    prices: Floats64,
     step: float,
-    chosen: NDArray[np.int64],
-    load: NDArray[np.float64],
+    chosen: Ints,
+    load: Floats64,
 ) -> int:
     """Let the views that use a broken row choose again, one after another; make broken rows dearer.
 
@@ -136,9 +133,7 @@ def _turn(
 
 
 @kernel
-def _return(
-    program: Program, limits: NDArray[np.float64], chosen: NDArray[np.int64], load: NDArray[np.float64]
-) -> None:
+def _return(program: Program, limits: Floats64, chosen: Ints, load: Floats64) -> None:
     """Move each view to its cheapest column that there is room for, until no view can be moved."""
     moved = True
     while moved:

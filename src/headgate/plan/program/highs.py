@@ -18,7 +18,7 @@ from headgate.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools, Floats64, Ints32
 
 
 EVERY = 2.0
@@ -69,13 +69,13 @@ class Matrix(NamedTuple):
     Columns below `whole` take whole numbers only.
     """
 
-    costs: NDArray[np.float64]
-    most: NDArray[np.float64]
-    starts: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    amounts: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    costs: Floats64
+    most: Floats64
+    starts: Ints32
+    rows: Ints32
+    amounts: Floats64
+    lower: Floats64
+    upper: Floats64
     whole: int
 
 
@@ -87,8 +87,8 @@ class Outcome(NamedTuple):
     """
 
     status: str
-    values: NDArray[np.float64] | None
-    duals: NDArray[np.float64]
+    values: Floats64 | None
+    duals: Floats64
     bound: float
     iterations: int
 
@@ -99,8 +99,8 @@ class Start(NamedTuple):
     Rows that are not basic and have no lower end are at the upper one.
     """
 
-    columns: NDArray[np.bool_]
-    rows: NDArray[np.bool_]
+    columns: Bools
+    rows: Bools
 
 
 def relax(matrix: Matrix, start: Start, watch: Watch, step: str) -> Outcome:
@@ -141,7 +141,7 @@ def branch(
     *,
     gap: float = 0.0,
     seconds: float | None = None,
-    first: NDArray[np.float64] | None = None,
+    first: Floats64 | None = None,
 ) -> Outcome:
     """Solve with whole numbers, up to a gap or a time; `first` is a solution that is known."""
     import highspy

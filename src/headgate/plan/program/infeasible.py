@@ -24,7 +24,7 @@ from headgate.plan.program.presolving import activities, lightened
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools, Floats64, Ints
 
 SHOWN = 3
 """How many views or sites a message names."""
@@ -102,7 +102,7 @@ def explain(program: Program, left: float) -> InfeasibleError:
     return _of_overflow(lightened(program), Watch(left + PATIENCE))
 
 
-def _of_row(program: Program, row: int, low: float, views: NDArray[np.int64]) -> InfeasibleError:
+def _of_row(program: Program, row: int, low: float, views: Ints) -> InfeasibleError:
     """Blame one capacity that some views cannot avoid."""
     resource, site, bears = int(program.resources[row]), int(program.sites[row]), float(program.bounds[row])
     shortage = Shortage(RESOURCES[resource], site, bears, low - bears)
@@ -155,9 +155,7 @@ def _of_overflow(program: Program, watch: Watch) -> InfeasibleError:
     return InfeasibleError(say, shortages, views, source)
 
 
-def _shortages(
-    program: Program, rows: NDArray[np.bool_], watch: Watch
-) -> tuple[tuple[Shortage, ...], NDArray[np.int64]]:
+def _shortages(program: Program, rows: Bools, watch: Watch) -> tuple[tuple[Shortage, ...], Ints]:
     """Say what some rows lack and which these are, the source's first; nothing if it was not found."""
     spare = _overflow(program, rows, watch)
     if spare is None:
@@ -178,7 +176,7 @@ def _shortages(
     ), short
 
 
-def _overflow(program: Program, may: NDArray[np.bool_], watch: Watch) -> NDArray[np.float64] | None:
+def _overflow(program: Program, may: Bools, watch: Watch) -> Floats64 | None:
     """Let some rows be exceeded, but as little as can be; return by how much each is, or None."""
     count, rows = len(program.choices), len(program.bounds)
     views = len(program.offsets) - 1
@@ -202,7 +200,7 @@ def _overflow(program: Program, may: NDArray[np.bool_], watch: Watch) -> NDArray
     return None if outcome.values is None else outcome.values[count:] / scaling.rows
 
 
-def _forced(program: Program, row: int) -> NDArray[np.int64]:
+def _forced(program: Program, row: int) -> Ints:
     """Return the views that cannot avoid a row: all of their columns use it."""
     columns = np.searchsorted(program.use_offsets, np.flatnonzero(program.use_rows == row), side="right") - 1
     views = np.searchsorted(program.offsets, columns, side="right") - 1
@@ -210,7 +208,7 @@ def _forced(program: Program, row: int) -> NDArray[np.int64]:
     return np.flatnonzero(times == np.diff(program.offsets))
 
 
-def _cornered(program: Program, short: NDArray[np.int64]) -> NDArray[np.int64]:
+def _cornered(program: Program, short: Ints) -> Ints:
     """Return the views all of whose columns use a capacity that is short."""
     wanted = np.zeros(len(program.bounds), np.bool_)
     wanted[short] = True

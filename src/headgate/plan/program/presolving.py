@@ -20,7 +20,7 @@ from headgate.core.jit import kernel
 from headgate.plan.program.columns import Program, ceilings
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools, Floats64, Ints
 
 MOST_PAIRS = 2000
 """Views with more columns than this are not searched for dominated ones: pairs grow with the square."""
@@ -35,13 +35,13 @@ class PresolvedProgram(NamedTuple):
     """
 
     program: Program
-    views: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    decided: NDArray[np.int64]
+    views: Ints
+    columns: Ints
+    decided: Ints
     full: int
     stuck: int
 
-    def restore(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    def restore(self, chosen: Ints) -> Ints:
         """Turn columns that were chosen in what is left into columns of the original, one for each view."""
         result = self.decided.copy()
         result[self.views] = self.columns[chosen]
@@ -100,23 +100,21 @@ def lightened(program: Program) -> Program:
     return _cut(lighter, everyone, columns, none, highs > ceilings(lighter.bounds)).program
 
 
-def activities(program: Program) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def activities(program: Program) -> tuple[Floats64, Floats64]:
     """Return what plans load on each row at least and at most."""
     lows, highs = np.empty_like(program.bounds), np.empty_like(program.bounds)
     _activities(program, np.ones(len(program.choices), np.bool_), lows, highs)
     return lows, highs
 
 
-def loads(program: Program, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+def loads(program: Program, columns: Ints) -> Floats64:
     """Sum what some columns use of each row."""
     total = np.zeros(len(program.bounds))
     _load(program, np.ascontiguousarray(columns, np.int64), total)
     return total
 
 
-def restrict(
-    program: Program, views: NDArray[np.int64], keep: NDArray[np.bool_], chosen: NDArray[np.int64]
-) -> PresolvedProgram:
+def restrict(program: Program, views: Ints, keep: Bools, chosen: Ints) -> PresolvedProgram:
     """Cut out some views with the columns that are to be kept; the others stay at their chosen columns."""
     decided = chosen.copy()
     decided[views] = -1
@@ -126,13 +124,7 @@ def restrict(
     return _cut(program, np.flatnonzero(free), columns, decided, np.ones(len(program.bounds), np.bool_))
 
 
-def _cut(
-    program: Program,
-    views: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    decided: NDArray[np.int64],
-    rows: NDArray[np.bool_],
-) -> PresolvedProgram:
+def _cut(program: Program, views: Ints, columns: Ints, decided: Ints, rows: Bools) -> PresolvedProgram:
     """Make the program of some views, columns and rows; what is decided is taken off the bounds."""
     bounds = program.bounds - loads(program, decided[decided >= 0])
     counts = np.zeros(len(program.offsets) - 1, np.int64)
@@ -163,7 +155,7 @@ def _cut(
 
 
 @kernel
-def _load(program: Program, columns: NDArray[np.int64], total: NDArray[np.float64]) -> None:
+def _load(program: Program, columns: Ints, total: Floats64) -> None:
     for column in columns:
         for use in range(program.use_offsets[column], program.use_offsets[column + 1]):
             total[program.use_rows[use]] += program.use_amounts[use]
@@ -171,13 +163,7 @@ def _load(program: Program, columns: NDArray[np.int64], total: NDArray[np.float6
 
 @kernel
 def _extremes(
-    program: Program,
-    alive: NDArray[np.bool_],
-    view: int,
-    least: NDArray[np.float64],
-    most: NDArray[np.float64],
-    times: NDArray[np.int64],
-    touched: NDArray[np.int64],
+    program: Program, alive: Bools, view: int, least: Floats64, most: Floats64, times: Ints, touched: Ints
 ) -> tuple[int, int]:
     """Find the least and the most that a view's columns use of each row that they touch.
 
@@ -210,9 +196,7 @@ def _extremes(
 
 
 @kernel
-def _activities(
-    program: Program, alive: NDArray[np.bool_], lows: NDArray[np.float64], highs: NDArray[np.float64]
-) -> None:
+def _activities(program: Program, alive: Bools, lows: Floats64, highs: Floats64) -> None:
     """Sum for each row the least and the most that each view can load on it."""
     count = len(program.bounds)
     least = np.zeros(count)
@@ -231,9 +215,7 @@ def _activities(
 
 
 @kernel
-def _drop_heavy(
-    program: Program, alive: NDArray[np.bool_], binding: NDArray[np.bool_], free: NDArray[np.float64]
-) -> tuple[int, int]:
+def _drop_heavy(program: Program, alive: Bools, binding: Bools, free: Floats64) -> tuple[int, int]:
     """Drop columns that ask more of a row, above their view's least, than all plans leave free there.
 
     Returns how many were dropped, and a view that has none left, or -1.
@@ -264,7 +246,7 @@ def _drop_heavy(
 
 
 @kernel
-def _no_more(program: Program, binding: NDArray[np.bool_], first: int, second: int) -> bool:
+def _no_more(program: Program, binding: Bools, first: int, second: int) -> bool:
     """Say whether the first column uses no more of any binding row than the second does."""
     for use in range(program.use_offsets[first], program.use_offsets[first + 1]):
         row = program.use_rows[use]
@@ -281,7 +263,7 @@ def _no_more(program: Program, binding: NDArray[np.bool_], first: int, second: i
 
 
 @kernel
-def _drop_dominated(program: Program, alive: NDArray[np.bool_], binding: NDArray[np.bool_]) -> int:
+def _drop_dominated(program: Program, alive: Bools, binding: Bools) -> int:
     """Drop columns that another one of the view can always stand for; of two that are equal the later one."""
     dropped = 0
     for view in range(len(program.offsets) - 1):

@@ -44,8 +44,7 @@ from headgate.plan.program.presolving import loads, presolve, restrict
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints
     from headgate.plan.model import Capacities, Costs, Rewritings
 
 
@@ -66,17 +65,17 @@ NEARLY = 1e-6
 class RoundedPlan(NamedTuple):
     """The columns of the best plan (None if none was found) and a bound that may be better than before."""
 
-    chosen: NDArray[np.int64] | None
+    chosen: Ints | None
     bound: float
     fractional: int
 
 
-def value_of(program: Program, chosen: NDArray[np.int64] | None) -> float:
+def value_of(program: Program, chosen: Ints | None) -> float:
     """Return what a plan costs; infinity for no plan."""
     return np.inf if chosen is None else float(program.costs[chosen].sum())
 
 
-def keeps(program: Program, chosen: NDArray[np.int64]) -> bool:
+def keeps(program: Program, chosen: Ints) -> bool:
     """Say whether a plan keeps all bounds."""
     return bool((loads(program, chosen) <= ceilings(program.bounds)).all())
 
@@ -87,8 +86,8 @@ def decide(
     *,
     gap: float = 0.0,
     seconds: float | None = None,
-    first: NDArray[np.int64] | None = None,
-) -> tuple[str, NDArray[np.int64] | None, float]:
+    first: Ints | None = None,
+) -> tuple[str, Ints | None, float]:
     """Solve a small program as a whole: how it ended, the columns, and a bound."""
     reduced = presolve(program)
     if reduced.full >= 0 or reduced.stuck >= 0:
@@ -116,9 +115,7 @@ def decide(
     return outcome.status, chosen, min(bound, value)
 
 
-def _start(
-    columns: NDArray[np.int64], count: int, views: NDArray[np.int64], first: NDArray[np.int64] | None
-) -> NDArray[np.float64] | None:
+def _start(columns: Ints, count: int, views: Ints, first: Ints | None) -> Floats64 | None:
     """Write a known plan for the solver, if all its columns are still there."""
     if first is None:
         return None
@@ -128,7 +125,7 @@ def _start(
 
 
 def round_off(
-    program: Program, relaxed: Relaxed, first: NDArray[np.int64] | None, gap: float, watch: Watch
+    program: Program, relaxed: Relaxed, first: Ints | None, gap: float, watch: Watch
 ) -> RoundedPlan:
     """Find a plan near the relaxation's optimum; `first` is one that is known."""
     assert relaxed.parts is not None
@@ -148,13 +145,8 @@ def round_off(
 
 
 def _near(
-    program: Program,
-    chosen: NDArray[np.int64],
-    fractional: NDArray[np.int64],
-    reduced: NDArray[np.float64],
-    parts: NDArray[np.float64],
-    watch: Watch,
-) -> NDArray[np.int64] | None:
+    program: Program, chosen: Ints, fractional: Ints, reduced: Floats64, parts: Floats64, watch: Watch
+) -> Ints | None:
     """Decide the fractional views; free others that mind least until it can be done."""
     count = len(program.offsets) - 1
     if not len(fractional):
@@ -175,13 +167,7 @@ def _near(
     return None
 
 
-def _by_regret(
-    program: Program,
-    chosen: NDArray[np.int64],
-    reduced: NDArray[np.float64],
-    parts: NDArray[np.float64],
-    first: NDArray[np.int64],
-) -> NDArray[np.int64]:
+def _by_regret(program: Program, chosen: Ints, reduced: Floats64, parts: Floats64, first: Ints) -> Ints:
     """Order views by what another column would cost them at least, in reduced costs.
 
     Some views go first, and after them those that use the rows which these cannot agree about.
@@ -201,13 +187,8 @@ def _by_regret(
 
 
 def _close(
-    program: Program,
-    best: NDArray[np.int64],
-    bound: float,
-    reduced: NDArray[np.float64],
-    gap: float,
-    watch: Watch,
-) -> tuple[NDArray[np.int64], float]:
+    program: Program, best: Ints, bound: float, reduced: Floats64, gap: float, watch: Watch
+) -> tuple[Ints, float]:
     """Close the gap, or bring it below what is asked for."""
     least = np.repeat(np.minimum.reduceat(reduced, program.offsets[:-1]), np.diff(program.offsets))
     free, rng = NEIGHBOURS, np.random.default_rng(0)
@@ -246,18 +227,12 @@ def _close(
     return best, bound
 
 
-def _inside(columns: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+def _inside(columns: Ints, chosen: Ints) -> Ints:
     """Translate columns to their places among those of a part."""
     return np.searchsorted(columns, chosen).astype(np.int64)
 
 
-def _around(
-    program: Program,
-    views: NDArray[np.int64],
-    excess: NDArray[np.float64],
-    count: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+def _around(program: Program, views: Ints, excess: Floats64, count: int, rng: np.random.Generator) -> Ints:
     """Pick views that share crowded rows: those that use rows of one view's columns, then of theirs."""
     count = min(count, len(views))
     owners = np.repeat(np.arange(len(program.offsets) - 1), np.diff(program.offsets))
@@ -288,8 +263,8 @@ CLOSED = 1e-9
 class Objective(NamedTuple):
     """What is minimised instead of utilization: of each rewriting, and of feeding each view by the source."""
 
-    rewritings: NDArray[np.float64]
-    source: NDArray[np.float64]
+    rewritings: Floats64
+    source: Floats64
 
 
 def solve(

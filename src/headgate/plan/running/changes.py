@@ -28,8 +28,7 @@ from headgate.plan.running.validate import problems
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints
     from headgate.plan.running.options import Option
 
 
@@ -48,7 +47,7 @@ class Change(NamedTuple):
 class CurrentPlan(NamedTuple):
     """The plan at one moment. `views` are the numbers of those that are fed; all else counts them from 0."""
 
-    views: NDArray[np.int64]
+    views: Ints
     plan: Plan
     rewritings: Rewritings
     costs: Costs

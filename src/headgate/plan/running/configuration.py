@@ -22,6 +22,7 @@ from headgate.plan.measures import latencies, loads, order_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.plan.model import Capacities, Costs, Plan, Rewritings
 
 NEAR = 1.0 + 1e-9
@@ -47,34 +48,34 @@ class Configuration(NamedTuple):
     for which nothing could be moved away from site s; 0 if nothing is known.
     """
 
-    offsets: NDArray[np.int64]
-    input_offsets: NDArray[np.int64]
-    inputs: NDArray[np.int32]
-    own: NDArray[np.float64]
-    utilization: NDArray[np.float64]
-    sent: NDArray[np.float64]
-    sending: NDArray[np.float64]
-    joining: NDArray[np.float64]
-    sites: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    ranks: NDArray[np.int32]
-    order: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    latency: NDArray[np.float64]
-    used: NDArray[np.float64]
-    slot_offsets: NDArray[np.int64]
-    heads: NDArray[np.int32]
-    nexts: NDArray[np.int32]
-    previous: NDArray[np.int32]
-    owners: NDArray[np.int64]
-    heap: NDArray[np.int32]
+    offsets: Ints
+    input_offsets: Ints
+    inputs: Ints32
+    own: Floats64
+    utilization: Floats64
+    sent: Floats64
+    sending: Floats64
+    joining: Floats64
+    sites: Ints
+    bounds: Floats64
+    ranks: Ints32
+    order: Ints
+    chosen: Ints
+    latency: Floats64
+    used: Floats64
+    slot_offsets: Ints
+    heads: Ints32
+    nexts: Ints32
+    previous: Ints32
+    owners: Ints
+    heap: Ints32
     queued: NDArray[np.int8]
-    log_views: NDArray[np.int32]
-    log_latency: NDArray[np.float64]
-    reach: NDArray[np.int64]
-    hopeless: NDArray[np.float64]
-    site_offsets: NDArray[np.int64]
-    site_views: NDArray[np.int32]
+    log_views: Ints32
+    log_latency: Floats64
+    reach: Ints
+    hopeless: Floats64
+    site_offsets: Ints
+    site_views: Ints32
 
 
 def configuration(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Configuration:
@@ -123,16 +124,14 @@ def configuration(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: 
     return made
 
 
-def loads_by_site(
-    plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities
-) -> NDArray[np.float64]:
+def loads_by_site(plan: Plan, rewritings: Rewritings, costs: Costs, capacities: Capacities) -> Floats64:
     """Sum up what a plan asks of sites, one row a site."""
     used = loads(plan, rewritings, costs, capacities)
     return np.ascontiguousarray(np.stack([used.fan_out, used.bandwidth, used.cpu], axis=1))
 
 
 @kernel
-def _slots(offsets: NDArray[np.int64], input_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _slots(offsets: Ints, input_offsets: Ints) -> Ints:
     views = len(offsets) - 1
     slot_offsets = np.zeros(views + 1, dtype=np.int64)
     for view in range(views):

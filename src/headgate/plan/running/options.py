@@ -15,7 +15,7 @@ from headgate.plan.placement import PUBLISHER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools, Floats64, Ints
 
 
 _BY_SOURCE = "source_"
@@ -43,15 +43,13 @@ class Compact(NamedTuple):
     `views` are their numbers in the rows, `places` where each rewriting stands in its row there.
     """
 
-    views: NDArray[np.int64]
-    places: NDArray[np.int64]
+    views: Ints
+    places: Ints
     rewritings: Rewritings
     costs: Costs
 
 
-def spread(
-    rewritings: Rewritings, costs: Costs, numbers: NDArray[np.int64], views: int
-) -> tuple[Rewritings, Costs]:
+def spread(rewritings: Rewritings, costs: Costs, numbers: Ints, views: int) -> tuple[Rewritings, Costs]:
     """Give views other numbers, rising, among so many; the others have no rewritings and cost nothing."""
     counts = np.zeros(views, np.int64)
     counts[numbers] = np.diff(rewritings.offsets)
@@ -61,7 +59,7 @@ def spread(
         numbers[rewritings.inputs].astype(np.int32),
     )
 
-    def by_view(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def by_view(amounts: Floats64) -> Floats64:
         whole = np.zeros(views, np.float64)
         whole[numbers] = amounts
         return whole
@@ -128,7 +126,7 @@ class OptionRows:
             costs.host_of(number),
         )
 
-    def compact(self, taken: NDArray[np.bool_]) -> Compact:
+    def compact(self, taken: Bools) -> Compact:
         """Take some views, and of their rewritings those that use no other."""
         base = self._rewritings
         costs = self._costs
@@ -166,7 +164,7 @@ class OptionRows:
             [base.inputs[kept_inputs], np.array([each for o in options for each in o.inputs], dtype=np.int64)]
         )
 
-        def merged(name: str, own: NDArray[np.bool_], new: list[Any]) -> NDArray[np.float64]:
+        def merged(name: str, own: Bools, new: list[Any]) -> Floats64:
             amounts = [np.ravel(getattr(option, name.removeprefix(_BY_SOURCE))) for option in new]
             return np.concatenate([getattr(costs, name)[own], *amounts], dtype=np.float64)
 

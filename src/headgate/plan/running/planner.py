@@ -33,9 +33,8 @@ from headgate.plan.settings import Plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
     from headgate.contents.views import Views
+    from headgate.core.arrays import Floats64
     from headgate.core.ids import Ids
     from headgate.plan.graphs.joining import GraphStatistics, JoinResult
     from headgate.plan.graphs.rewritability import SearchResult
@@ -152,18 +151,18 @@ class PlanInput(NamedTuple):
 
     ids: Ids
     filters: TextPool
-    rows: NDArray[np.float64]
-    bytes: NDArray[np.float64]
+    rows: Floats64
+    bytes: Floats64
     capacities: Capacities | None = None
     sites: TextPool | None = None
     """The names of sites; without, a site has the name of its view."""
     links: Links | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats64 | None = None
     """What work at each site weighs."""
 
 
 def find_ways(
-    views: Views, sizes: NDArray[np.float64], settings: Settings, progress: Progress | None = None
+    views: Views, sizes: Floats64, settings: Settings, progress: Progress | None = None
 ) -> FoundRewritings:
     """Find who embeds in whom, and how views can be computed from others, on the cores of this machine.
 

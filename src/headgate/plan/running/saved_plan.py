@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.views import Results
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.event import Event
 
 
@@ -52,10 +53,10 @@ class SavedPlan(NamedTuple):
     before: Plan
     plan: Plan
     about: Mapping[str, Any]
-    sizes: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    sizes: tuple[Floats64, Floats64] | None = None
     """The rows and bytes that each view gives for an event; plans of the first version lack them."""
     links: Links | None = None
-    weights: NDArray[np.float64] | None = None
+    weights: Floats64 | None = None
     """What work at each site weighs; None is the same everywhere."""
 
     def views(self) -> pa.Table:
@@ -86,7 +87,7 @@ class SavedPlan(NamedTuple):
         }
         return pa.table(columns)
 
-    def hosts(self, plan: Plan | None = None) -> NDArray[np.int64]:
+    def hosts(self, plan: Plan | None = None) -> Ints:
         """Return for each view at whose site it is computed: its own, or an input's.
 
         A view that the source feeds is taken by its own site as it is.

@@ -21,7 +21,7 @@ from headgate.ranking.boxes.ends import narrowest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.arrays import Floats, Ints
+    from headgate.core.arrays import Floats, Floats64, Ints, Ints32
 
 
 BLOCK = 64
@@ -48,10 +48,10 @@ class Dense(NamedTuple):
     least: Floats
     greatest: Floats
     best: Floats
-    first: NDArray[np.int32]
-    number: NDArray[np.int32]
+    first: Ints32
+    number: Ints32
     start: Ints
-    bound: NDArray[np.float64]
+    bound: Floats64
     heaviest: Floats
 
     def check(self) -> None:
@@ -67,12 +67,7 @@ class Dense(NamedTuple):
         assert bool((np.diff(self.bound) <= 0).all())
 
 
-def make_dense(
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    bound: NDArray[np.float64],
-) -> Dense:
+def make_dense(low: Floats64, high: Floats64, weight: Floats64, bound: Floats64) -> Dense:
     """Arrange boxes, given by dimension and row; row r has number r, and a bound on what it can be worth.
 
     A dimension that a row has no interval in is (-inf, inf) or (inf, -inf), as the question asks for.
@@ -134,7 +129,7 @@ def _tier_sizes(rows: int) -> list[int]:
     return sizes
 
 
-def _padded(columns: NDArray[np.float64], last: float) -> NDArray[np.float64]:
+def _padded(columns: Floats64, last: float) -> Floats64:
     """Append the row that fills up tiers."""
     return np.concatenate([columns, np.full((len(columns), 1), last)], axis=1)
 

@@ -12,9 +12,7 @@ from headgate.ranking.boxes.dense_build import BLOCK, NO_ROW, Dense
 from headgate.ranking.boxes.sketch import Page, Sketch, may_hold, may_reach, note_question
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Floats, Ints
+    from headgate.core.arrays import Bytes, Floats, Floats64, Ints, Ints32
     from headgate.ranking.answers import Answers
 
 
@@ -27,8 +25,8 @@ _SAFE, _TINY = 1 + 1e-9, 1e-300
 class RelaxedBuffers(NamedTuple):
     """Room for one question at a time: bounds of a tier's blocks, values of a block's rows."""
 
-    bound: NDArray[np.float64]
-    value: NDArray[np.float64]
+    bound: Floats64
+    value: Floats64
     page: Page
 
 
@@ -41,7 +39,7 @@ class Valuation(NamedTuple):
     slack      by what a sum may fall short of one of the same terms in another order, as a factor
     """
 
-    factors: NDArray[np.float64]
+    factors: Floats64
     falling: Ints
     how: int
     plain: bool
@@ -56,8 +54,8 @@ class Ways(NamedTuple):
     order    by way: its dimensions, behind them -1
     """
 
-    of: NDArray[np.int32]
-    order: NDArray[np.int32]
+    of: Ints32
+    order: Ints32
 
 
 @bare_inner
@@ -76,7 +74,7 @@ def tier_bound(dense: Dense, tier: int, asked: Valuation) -> float:
 
 @bare_inner
 def relaxed_bounds(
-    dense: Dense, first: int, end: int, x: Floats, y: Floats, asked: Valuation, bound: NDArray[np.float64]
+    dense: Dense, first: int, end: int, x: Floats, y: Floats, asked: Valuation, bound: Floats64
 ) -> None:
     """Bound the value of any row in each of some blocks: the best weights of the dimensions that may hold."""
     factors, how = asked.factors, asked.how
@@ -95,7 +93,7 @@ def relaxed_bounds(
 
 @bare_inner
 def relaxed_values(
-    dense: Dense, block: int, x: Floats, y: Floats, asked: Valuation, value: NDArray[np.float64]
+    dense: Dense, block: int, x: Floats, y: Floats, asked: Valuation, value: Floats64
 ) -> float:
     """Value the rows of a block; returns the highest."""
     factors, how = asked.factors, asked.how
@@ -117,7 +115,7 @@ def relaxed_values(
 
 
 @bare_inner
-def any_dimension_holds(dense: Dense, row: int, x: Floats, y: Floats, factors: NDArray[np.float64]) -> bool:
+def any_dimension_holds(dense: Dense, row: int, x: Floats, y: Floats, factors: Floats64) -> bool:
     """Tell whether a row holds in any dimension that counts: its value may be 0 all the same."""
     for j in range(len(x)):
         if factors[j] > 0.0 and dense.low[j, row] <= x[j] and dense.high[j, row] >= y[j]:
@@ -143,7 +141,7 @@ def relaxed_many(
     dense: Dense,
     sketch: Sketch,
     ways: Ways,
-    removed: NDArray[np.uint8],
+    removed: Bytes,
     xs: Floats,
     ys: Floats,
     asked: Valuation,
@@ -217,7 +215,7 @@ def row_holds(dense: Dense, row: int, x: Floats, y: Floats) -> bool:
 def exact_many(
     dense: Dense,
     sketch: Sketch,
-    removed: NDArray[np.uint8],
+    removed: Bytes,
     row_of: Ints,
     xs: Floats,
     ys: Floats,

@@ -26,9 +26,7 @@ from headgate.ranking.model import Interval
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Floats
+    from headgate.core.arrays import Floats, Floats64
 
 
 OVERLAP, WITHIN = NOTIONS = ("overlap", "within")
@@ -69,7 +67,7 @@ def probe(value: object, notion: str = OVERLAP) -> Probe:
     return MISSING if math.isnan(number) else Probe(number, number)
 
 
-def closed_ends(intervals: Iterable[Interval]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def closed_ends(intervals: Iterable[Interval]) -> tuple[Floats64, Floats64]:
     """Write intervals as closed ones; one that holds nothing has its low end above its high end."""
     ends = [_closed(interval) for interval in intervals]
     both = np.array(ends, np.float64).reshape(len(ends), 2)
@@ -84,16 +82,14 @@ def _closed(interval: Interval) -> tuple[float, float]:
     )
 
 
-def narrowest(*columns: NDArray[np.float64]) -> type[np.floating[Any]]:
+def narrowest(*columns: Floats64) -> type[np.floating[Any]]:
     """Find the smallest type of float that holds all ends as they are."""
     with np.errstate(over="ignore"):
         fits = all(bool((column == column.astype(np.float32)).all()) for column in columns)
     return np.float32 if fits else np.float64
 
 
-def narrowed(
-    x: NDArray[np.float64], y: NDArray[np.float64], kind: type[np.floating[Any]]
-) -> tuple[Floats, Floats]:
+def narrowed(x: Floats64, y: Floats64, kind: type[np.floating[Any]]) -> tuple[Floats, Floats]:
     """Round questions to the type of the ends, x down and y up: no end lies between."""
     if kind is np.float64:
         return np.asarray(x, np.float64), np.asarray(y, np.float64)

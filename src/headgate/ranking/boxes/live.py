@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64
     from headgate.core.event import Id
     from headgate.ranking.boxes.methods import Question, Ranker
     from headgate.ranking.boxes.threshold_kernels import Flags
@@ -48,7 +49,7 @@ class Base:
         self.ids = ids
         self.dimensions = dimensions
         self.boxes = boxes
-        self._bound: dict[int, NDArray[np.float64]] = {}
+        self._bound: dict[int, Floats64] = {}
         self._rankers: dict[tuple[str, str], Ranker] = {}
         self._used: set[tuple[str, str]] = set()
         self._building = threading.RLock()
@@ -88,7 +89,7 @@ class Base:
                     self._rankers[mode, method] = prepared
         return prepared
 
-    def bound(self, how: int) -> NDArray[np.float64]:
+    def bound(self, how: int) -> Floats64:
         """Return what each box is worth at most."""
         kind = EXACT if how == EXACT else SUM
         bound = self._bound.get(kind)
@@ -121,7 +122,7 @@ class Tail(NamedTuple):
 
     dimensions: tuple[str, ...]
     boxes: Boxes
-    sums: NDArray[np.float64]
+    sums: Floats64
 
 
 class BoxState:

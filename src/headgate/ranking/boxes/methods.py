@@ -30,8 +30,7 @@ from headgate.ranking.intervals.structures import STRUCTURES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery, Combine
     from headgate.ranking.boxes.threshold_kernels import Flags
 
@@ -214,7 +213,7 @@ class Question:
 
 
 def combined_rows(
-    boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, combine: Combine, gone: Flags
+    boxes: Boxes, bound: Floats64, asked: BoxQuery, combine: Combine, gone: Flags
 ) -> RankedRows:
     """Work out what every matching row is worth by a function of the user's, in plain Python."""
     rows = at_least(boxes, bound, asked, SUM, -np.inf, gone).rows
@@ -224,7 +223,7 @@ def combined_rows(
 
 def matching(
     boxes: Boxes,
-    bound: NDArray[np.float64],
+    bound: Floats64,
     asked: BoxQuery,
     how: int,
     combine: Combine | None,

@@ -25,8 +25,7 @@ from headgate.ranking.boxes.threshold_kernels import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.ranking.boxes.boxes import BoxQuery
     from headgate.ranking.boxes.threshold_kernels import Flags
 
@@ -50,7 +49,7 @@ def lift(asked: BoxQuery, how: int) -> Lift:
     return Lift(float(asked.factor.max()), 1 + 1e-9, 1e-300)
 
 
-def bounds(boxes: Boxes, how: int) -> NDArray[np.float64]:
+def bounds(boxes: Boxes, how: int) -> Floats64:
     """Return what each box is worth at most."""
     if how == EXACT:
         return boxes.score
@@ -76,7 +75,7 @@ class RowScan:
 
 
 def at_least(
-    boxes: Boxes, bound: NDArray[np.float64], asked: BoxQuery, how: int, floor: float, gone: Flags
+    boxes: Boxes, bound: Floats64, asked: BoxQuery, how: int, floor: float, gone: Flags
 ) -> RankedRows:
     """List all rows that are worth `floor` or more."""
     row, value = np.empty(boxes.size, np.int64), np.empty(boxes.size)
@@ -85,7 +84,7 @@ def at_least(
 
 
 @bare
-def add_weights(boxes: Boxes, out: NDArray[np.float64]) -> None:
+def add_weights(boxes: Boxes, out: Floats64) -> None:
     """Add up the weights of each box in the order of dimensions, as values are: no value is above it."""
     for row in range(len(out)):
         for entry in range(boxes.start[row], boxes.start[row + 1]):
@@ -111,8 +110,8 @@ def beaten(heap: Heap, bound: float, row: int, rise: Lift) -> bool:
 @bare
 def best_rows(
     boxes: Boxes,
-    bound: NDArray[np.float64],
-    rows: NDArray[np.int32],
+    bound: Floats64,
+    rows: Ints32,
     asked: BoxQuery,
     how: int,
     rise: Lift,
@@ -131,14 +130,14 @@ def best_rows(
 @bare
 def sift(
     boxes: Boxes,
-    bound: NDArray[np.float64],
+    bound: Floats64,
     asked: BoxQuery,
     how: int,
     rise: Lift,
     floor: float,
     gone: Flags,
-    row: NDArray[np.int64],
-    value: NDArray[np.float64],
+    row: Ints,
+    value: Floats64,
 ) -> int:
     """Write down the rows that are worth `floor` or more, in any order of bounds; returns how many.
 

@@ -17,7 +17,7 @@ from headgate.ranking.boxes.dense_build import BLOCK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from headgate.core.arrays import Bytes, Floats
+    from headgate.core.arrays import Bytes, Floats, Floats64
 
 
 EDGES = 255
@@ -96,7 +96,7 @@ def _cell(edge: Floats, j: int, value: float) -> int:
 
 
 @bare_inner
-def may_reach(sketch: Sketch, block: int, factors: NDArray[np.float64], least: float, page: Page) -> bool:
+def may_reach(sketch: Sketch, block: int, factors: Floats64, least: float, page: Page) -> bool:
     """Tell whether any row of a block may be worth `least`; factors are 0 or 1."""
     units, base = page.units, np.uint64(block * BLOCK)
     for i in range(_LENGTH):

@@ -28,8 +28,7 @@ from headgate.ranking.intervals.scored import rank
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints32
     from headgate.ranking.boxes.boxes import Boxes, BoxQuery, Combine
     from headgate.ranking.boxes.threshold_kernels import Flags
     from headgate.ranking.intervals.scored import Scored, ScoredIndex
@@ -47,7 +46,7 @@ class Threshold:
         self._boxes = boxes
         self._dimensions = dimensions
         self._indexes: list[ScoredIndex] = []
-        self._rows: list[NDArray[np.int32]] = []
+        self._rows: list[Ints32] = []
         order = np.argsort(boxes.dim, kind="stable")
         edges = np.searchsorted(boxes.dim[order], np.arange(dimensions + 1))
         row = boxes.row

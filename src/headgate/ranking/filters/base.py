@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import ContentRoom
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.snapshot import Snapshot
 
 ROOM, CLAUSES_ROOM, CODES_ROOM = RANKING, "clauses", "codes"
@@ -52,9 +52,9 @@ class Frozen(NamedTuple):
     """
 
     ids: Ids
-    scores: NDArray[np.float64]
-    keys: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    scores: Floats64
+    keys: Ints
+    rows: Ints
     relaxed: bool
     by_event: EventScores
 
@@ -98,7 +98,7 @@ class FrozenClauses(NamedTuple):
     ids: Ids
     table: Weighted
     named: Named
-    hashes: NDArray[np.int64]
+    hashes: Ints
     texts: TextPool
     coded: bool
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.core.arrays import Ints, Ints32
+    from headgate.core.arrays import Bools, Bytes, Floats64, Ints, Ints32
     from headgate.ranking.answers import Answers
     from headgate.ranking.filters.clauses import Weighted
     from headgate.ranking.filters.listed import ClauseSets
@@ -61,9 +61,7 @@ class Boxed:
         self.attribute, self.rows, self.summed_alike = attribute, rows, summed_alike
         self._plain = valuation(np.ones(len(attribute)), ways, summed_alike=summed_alike)
 
-    def top_many(
-        self, x: NDArray[np.float64], k: int, factors: NDArray[np.float64] | None, removed: NDArray[np.uint8]
-    ) -> Answers:
+    def top_many(self, x: Floats64, k: int, factors: Floats64 | None, removed: Bytes) -> Answers:
         """Find the best k rows for each of some events; x has their codes, by event and attribute.
 
         `factors` are by attribute, None if all are 1; `removed` is by row.
@@ -175,14 +173,14 @@ def _count_uses(start: Ints, attribute: Ints32, last: Ints, use: Ints32) -> None
             use[i] = last[1, attribute[i]]
 
 
-def _commonest(attribute: Ints32, use: Ints32) -> NDArray[np.bool_]:
+def _commonest(attribute: Ints32, use: Ints32) -> Bools:
     """Tell of each clause whether its dimension is one of the commonest."""
     width = int(use.max(initial=0)) + 1
     pair = attribute.astype(np.int64) * width + use
     count = np.bincount(pair)
     kept = np.zeros(len(count), np.bool_)
     kept[np.argsort(-count, kind="stable")[:MOST]] = True
-    common: NDArray[np.bool_] = kept[pair]
+    common: Bools = kept[pair]
     return common
 
 

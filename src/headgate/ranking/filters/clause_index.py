@@ -48,10 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import CompiledFilters, Content, ContentRoom
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Weights
     from headgate.ranking.filters.batches import Asked
@@ -334,7 +332,7 @@ def _coded_of(state: ClauseState, asked: Asked, k: int, factors: Mapping[str, fl
     return both.take(np.argsort(both.events, kind="stable"))
 
 
-def _floors(ranked: RankedMatches, count: int, k: int) -> NDArray[np.float64]:
+def _floors(ranked: RankedMatches, count: int, k: int) -> Floats64:
     """Return by event what a row must be worth to be among the best k, given those that are found."""
     floors = np.full(count, -np.inf)
     last = places_within(ranked.events) == k - 1

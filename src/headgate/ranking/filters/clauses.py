@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.core.ranks import Weights
 
 
@@ -45,8 +45,8 @@ class Weighted(NamedTuple):
     """Rows of weighted clauses: row r has the clauses start[r] up to start[r + 1], as they are written."""
 
     start: Ints
-    clause: NDArray[np.int32]
-    weight: NDArray[np.float64]
+    clause: Ints32
+    weight: Floats64
 
     @property
     def size(self) -> int:
@@ -111,13 +111,13 @@ class Named(NamedTuple):
 
     names: tuple[str, ...]
     start: Ints
-    name: NDArray[np.int32]
+    name: Ints32
 
     def of(self, clause: int) -> tuple[str, ...]:
         """Return the names of one clause."""
         return tuple(self.names[i] for i in self.name[self.start[clause] : self.start[clause + 1]].tolist())
 
-    def factors(self, factors: Mapping[str, float]) -> NDArray[np.float64] | None:
+    def factors(self, factors: Mapping[str, float]) -> Floats64 | None:
         """Return the factor of each clause: the product of those of its attributes; None if all are 1."""
         by_name = np.array([factors.get(name, 1.0) for name in self.names], np.float64)
         if (by_name == 1.0).all():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import CodedClauses, EventCoder
-    from headgate.core.arrays import Ints, Ints32
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.ranking.filters.clauses import Weighted
 
 
@@ -77,12 +77,7 @@ class Coded:
         return HeldClauses(before[start], odd[kept].astype(np.int32))
 
     def top_many(
-        self,
-        codes: Ints32,
-        held: HeldClauses,
-        k: int,
-        factors: Mapping[str, float],
-        removed: NDArray[np.uint8],
+        self, codes: Ints32, held: HeldClauses, k: int, factors: Mapping[str, float], removed: Bytes
     ) -> Answers:
         """Find the best k rows for each of some events, given by codes and odd clauses that hold."""
         by_group = self.attributes.named.factors(factors) if factors else None

@@ -16,10 +16,8 @@ from headgate.ranking.filters.clauses import MOST, ClauseTable, Collector, Named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import ClauseColumns, CompiledFilters, ContentRoom
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Floats64, Ints
     from headgate.core.subscription import Subscription
     from headgate.ranking.filters.coded import Coded
 
@@ -82,7 +80,7 @@ def _starts(places: Sequence[Sequence[int]], count: int) -> Ints:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
-def _weights(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription]) -> NDArray[np.float64]:
+def _weights(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription]) -> Floats64:
     """Return the weights of all clauses, subscription by subscription."""
     quick = _quickly(names, chosen)
     if quick is not None:
@@ -92,9 +90,7 @@ def _weights(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription])
     return np.array(weighed, np.float64).reshape(-1)
 
 
-def _quickly(
-    names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription]
-) -> NDArray[np.float64] | None:
+def _quickly(names: tuple[tuple[str, ...], ...], chosen: Sequence[Subscription]) -> Floats64 | None:
     """Return the weights where nothing is odd about them: none, or a plain number for each attribute."""
     width = len(names)
     if all(each.weights is None for each in chosen):
@@ -168,5 +164,5 @@ def code_rows(room: ContentRoom, table: Weighted, texts: TextPool, named: Named)
     return coded.make_coded(table, room.coded_clauses(room.compiled_clauses(given)), named)
 
 
-def _used(texts: TextPool, used: NDArray[np.bool_], otherwise: str) -> list[str]:
+def _used(texts: TextPool, used: Bools, otherwise: str) -> list[str]:
     return [text if each else otherwise for text, each in zip(texts.texts(), used.tolist(), strict=True)]

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from headgate.contents.protocol import Content, ContentRoom, Verdict
+    from headgate.core.arrays import Floats64
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Score, Weights
     from headgate.ranking.rows import Admitted
@@ -104,7 +104,7 @@ class RankedIndex(Asks):
     def from_contents(
         cls,
         ids: Ids,
-        scores: NDArray[np.float64],
+        scores: Floats64,
         content: Content,
         clauses: ClauseIndex | None,
         *,

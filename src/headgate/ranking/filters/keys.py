@@ -22,9 +22,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.event import Id
 
     Rank = tuple[float, Id]
@@ -44,7 +42,7 @@ class Move(NamedTuple):
     new: int
 
 
-def rank(scores: NDArray[np.float64]) -> tuple[Ints, Ints]:
+def rank(scores: Floats64) -> tuple[Ints, Ints]:
     """Rank rows that are in the order of their ids: returns keys in rising order, and their rows.
 
     >>> keys, rows = rank(np.array([1.0, 5.0, 1.0]))

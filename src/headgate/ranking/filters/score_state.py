@@ -21,11 +21,9 @@ from headgate.ranking.rows import admit
 from headgate.ranking.scores.table import EventScores
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from headgate.contents.protocol import Content, ContentRoom
     from headgate.contents.scores import Scoring, TermReader
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Floats64, Ints
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Score
     from headgate.ranking.rows import Admitted, RowIds
@@ -41,7 +39,7 @@ class ScoreState:
     def __init__(
         self,
         rows: RowIds,
-        scores: NDArray[np.float64],
+        scores: Floats64,
         keys: RankKeys,
         content: Content,
         room: ContentRoom,
@@ -56,7 +54,7 @@ class ScoreState:
         self._reader: TermReader | None = None
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats64:
         """Return the scores by row."""
         return self._scores[: self.rows.count]
 

@@ -20,8 +20,7 @@ from headgate.rdf.taxonomy import extending
 from headgate.rdf.taxonomy.taxonomy import CONTAINERS, build_closure, entailed, own_order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints, Ints32
     from headgate.rdf.index.arrays import Dictionary, RdfArrays
     from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.taxonomy.extending import Derived
@@ -77,7 +76,7 @@ class TaxonomyLayout(NamedTuple):
 
     mapped: extending.Mapped
     pool: TextPool
-    hat_at: NDArray[np.int64]
+    hat_at: Ints
     type_at: int
     has_types: bool
 
@@ -294,9 +293,7 @@ class Encoder:
         return self._mapped_to(lay_out(build_closure(classes, properties, types), self._hats))
 
 
-def _extended(
-    start: NDArray[np.int64], items: NDArray[np.int32], more: int, *, itself: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _extended(start: Ints, items: Ints32, more: int, *, itself: bool) -> tuple[Ints, Ints32]:
     """Add rows of terms that stand alone."""
     if not itself:
         return np.concatenate([start, np.full(more, start[-1])]), items

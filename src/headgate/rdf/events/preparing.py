@@ -20,8 +20,7 @@ from headgate.rdf.index.arrays import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.core.interning import TextPool
     from headgate.rdf.index.arrays import Dictionary, Encoded
     from headgate.rdf.taxonomy.extending import Mapped
@@ -54,12 +53,12 @@ TERMS, TRIPLES, BYTES = range(3)
 class Draft(NamedTuple):
     """Room beside an encoded event; `local` finds terms by their text."""
 
-    local: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    local: Ints32
+    counts: Ints
 
 
 @bare_inner
-def find_text(dictionary: Dictionary | Mapped, data: NDArray[np.uint8], begin: int, end: int) -> int:
+def find_text(dictionary: Dictionary | Mapped, data: Bytes, begin: int, end: int) -> int:
     """Find the number of a text in a dictionary, -1 for none."""
     mask = np.uint64(len(dictionary.table) - 1)
     at = hash_bytes(data, begin, end) & mask
@@ -75,7 +74,7 @@ def find_text(dictionary: Dictionary | Mapped, data: NDArray[np.uint8], begin: i
 
 
 @bare_inner
-def _simple_number(text: NDArray[np.uint8], begin: int, end: int, decimal: bool) -> tuple[float, int]:
+def _simple_number(text: Bytes, begin: int, end: int, decimal: bool) -> tuple[float, int]:
     """Read a short number without exponent; returns the nearest float, and marks: -1 if Python must do it."""
     at, sign = begin, 1.0
     if at < end and text[at] in (_PLUS, _MINUS):
@@ -103,7 +102,7 @@ def _simple_number(text: NDArray[np.uint8], begin: int, end: int, decimal: bool)
 
 
 @bare_inner
-def _is(text: NDArray[np.uint8], begin: int, end: int, known: NDArray[np.uint8]) -> bool:
+def _is(text: Bytes, begin: int, end: int, known: Bytes) -> bool:
     if end - begin != len(known):
         return False
     i = 0
@@ -113,7 +112,7 @@ def _is(text: NDArray[np.uint8], begin: int, end: int, known: NDArray[np.uint8])
 
 
 @bare_inner
-def unescape(text: NDArray[np.uint8], begin: int, end: int, out: NDArray[np.uint8], at: int) -> int:
+def unescape(text: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
     """Write the text of a literal without escapes, from a place on; returns where it ends."""
     i = begin
     while i < end:
@@ -169,8 +168,8 @@ def literal_at(
     end: int,
     dictionary: Dictionary,
     wanted: Wanted,
-    integer: NDArray[np.uint8],
-    decimal: NDArray[np.uint8],
+    integer: Bytes,
+    decimal: Bytes,
 ) -> None:
     """Take a literal apart."""
     text = event.text
@@ -211,8 +210,8 @@ def read_terms(
     dictionary: Dictionary,
     wanted: Wanted,
     size: int,
-    integer: NDArray[np.uint8],
-    decimal: NDArray[np.uint8],
+    integer: Bytes,
+    decimal: Bytes,
     local: bool,
 ) -> None:
     """Find the terms in the text, and what is to be known of each."""
@@ -247,7 +246,7 @@ def read_terms(
 
 
 @bare_inner
-def _sort(of: NDArray[np.int32], count: int, start: NDArray[np.int32], by: NDArray[np.int32]) -> None:
+def _sort(of: Ints32, count: int, start: Ints32, by: Ints32) -> None:
     """List triples by one of their ends."""
     for t in range(len(start)):
         start[t] = 0
@@ -272,7 +271,7 @@ def sort_triples(event: Encoded, count: int) -> None:
 
 
 @bare
-def find_all(dictionary: Dictionary, texts: TextPool, out: NDArray[np.int32]) -> None:
+def find_all(dictionary: Dictionary, texts: TextPool, out: Ints32) -> None:
     """Find the numbers of many texts in a dictionary, -1 for none."""
     for i in range(len(out)):
         out[i] = find_text(dictionary, texts.data, texts.offsets[i], texts.offsets[i + 1])

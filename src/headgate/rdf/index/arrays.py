@@ -26,6 +26,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32, Words
+
 
 VARIABLE = -1
 SELF = -2
@@ -129,9 +131,9 @@ BLOCK = 32
 class Dictionary(NamedTuple):
     """Terms by code: `data[offsets[c]:offsets[c + 1]]`, found through `table` (open addressing, -1 free)."""
 
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
-    table: NDArray[np.int32]
+    offsets: Ints
+    data: Bytes
+    table: Ints32
 
 
 S_KNOWN, P_KNOWN, O_KNOWN = 4, 2, 1
@@ -146,12 +148,12 @@ class Edges(NamedTuple):
     `masks` says which combinations of constants there are, a bit each, and LOOPS.
     """
 
-    s: NDArray[np.int32]
-    p: NDArray[np.int32]
-    o: NDArray[np.int32]
-    first: NDArray[np.int32]
-    table: NDArray[np.int32]
-    masks: NDArray[np.int64]
+    s: Ints32
+    p: Ints32
+    o: Ints32
+    first: Ints32
+    table: Ints32
+    masks: Ints
 
 
 class Patterns(NamedTuple):
@@ -161,20 +163,20 @@ class Patterns(NamedTuple):
     have to be possible. Of the entries, those before the first group are free.
     """
 
-    next: NDArray[np.int32]
-    step_start: NDArray[np.int32]
-    entry_start: NDArray[np.int32]
-    group_start: NDArray[np.int32]
+    next: Ints32
+    step_start: Ints32
+    entry_start: Ints32
+    group_start: Ints32
     back: NDArray[np.int8]
-    step_edge: NDArray[np.int32]
+    step_edge: Ints32
     step_code: NDArray[np.int8]
 
 
 class Entries(NamedTuple):
     """Filters by pattern. `number` is the filter's, `checks` where its checks begin, 0 if there are none."""
 
-    number: NDArray[np.int32]
-    checks: NDArray[np.int32]
+    number: Ints32
+    checks: Ints32
 
 
 class Groups(NamedTuple):
@@ -186,23 +188,23 @@ class Groups(NamedTuple):
     slot: NDArray[np.int8]
     line: NDArray[np.int8]
     order: NDArray[np.int8]
-    entry: NDArray[np.int32]
-    size: NDArray[np.int32]
-    range_at: NDArray[np.int32]
-    block_at: NDArray[np.int32]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    flags: NDArray[np.uint8]
-    top: NDArray[np.float64]
+    entry: Ints32
+    size: Ints32
+    range_at: Ints32
+    block_at: Ints32
+    low: Floats64
+    high: Floats64
+    flags: Bytes
+    top: Floats64
 
 
 class Checks(NamedTuple):
     """What is checked: words, the ends of ranges, and texts that are looked for."""
 
-    words: NDArray[np.int32]
-    ends: NDArray[np.float64]
-    text_offsets: NDArray[np.int64]
-    text_data: NDArray[np.uint8]
+    words: Ints32
+    ends: Floats64
+    text_offsets: Ints
+    text_data: Bytes
 
 
 class RdfArrays(NamedTuple):
@@ -226,26 +228,26 @@ class Encoded(NamedTuple):
     variable does not match them. Triples by subject are `by_s[s_start[i]:s_start[i + 1]]`, by object alike.
     """
 
-    code: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    marks: NDArray[np.uint8]
+    code: Ints32
+    kind: Bytes
+    marks: Bytes
     line: NDArray[np.int8]
-    key: NDArray[np.float64]
-    slack: NDArray[np.float64]
-    suffix: NDArray[np.int32]
-    begin: NDArray[np.int32]
-    end: NDArray[np.int32]
-    start: NDArray[np.int32]
-    stop: NDArray[np.int32]
-    text: NDArray[np.uint8]
-    s: NDArray[np.int32]
-    p: NDArray[np.int32]
-    o: NDArray[np.int32]
-    virtual: NDArray[np.uint8]
-    s_start: NDArray[np.int32]
-    by_s: NDArray[np.int32]
-    o_start: NDArray[np.int32]
-    by_o: NDArray[np.int32]
+    key: Floats64
+    slack: Floats64
+    suffix: Ints32
+    begin: Ints32
+    end: Ints32
+    start: Ints32
+    stop: Ints32
+    text: Bytes
+    s: Ints32
+    p: Ints32
+    o: Ints32
+    virtual: Bytes
+    s_start: Ints32
+    by_s: Ints32
+    o_start: Ints32
+    by_o: Ints32
 
 
 FULL = -1
@@ -292,22 +294,22 @@ class JoinScratch(NamedTuple):
     step that sets a slot; `failed` keeps pairs of a step and a node from which it is known to fail.
     """
 
-    mark: NDArray[np.int64]
-    seen: NDArray[np.int32]
-    hit_next: NDArray[np.int32]
-    hit_triple: NDArray[np.int32]
-    hit_count: NDArray[np.int32]
-    touched: NDArray[np.int32]
-    at: NDArray[np.int32]
-    mode: NDArray[np.int32]
-    row: NDArray[np.int32]
-    taken: NDArray[np.int32]
-    out: NDArray[np.int32]
-    doubts: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    counts: NDArray[np.int64]
-    conflict: NDArray[np.uint64]
-    setter: NDArray[np.int32]
-    blame: NDArray[np.uint64]
-    failed: NDArray[np.int64]
-    failed_when: NDArray[np.int32]
+    mark: Ints
+    seen: Ints32
+    hit_next: Ints32
+    hit_triple: Ints32
+    hit_count: Ints32
+    touched: Ints32
+    at: Ints32
+    mode: Ints32
+    row: Ints32
+    taken: Ints32
+    out: Ints32
+    doubts: Ints32
+    rows: Ints32
+    counts: Ints
+    conflict: Words
+    setter: Ints32
+    blame: Words
+    failed: Ints
+    failed_when: Ints32

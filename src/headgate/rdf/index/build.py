@@ -31,6 +31,7 @@ from headgate.rdf.index.arrays import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64, Ints, Ints32, Words
     from headgate.core.interning import TextPool
     from headgate.rdf.index.columns import Columns
 
@@ -39,12 +40,7 @@ ROUNDS = 3
 
 
 @kernel
-def canonicalise(
-    edge_start: NDArray[np.int64],
-    edges: NDArray[np.int32],
-    slot_of: NDArray[np.int8],
-    key: NDArray[np.uint64],
-) -> None:
+def canonicalise(edge_start: Ints, edges: Ints32, slot_of: NDArray[np.int8], key: Words) -> None:
     """Reorder the edges of each filter and rename its slots; `slot_of[f, s]` becomes the new name of slot s.
 
     `key` becomes a hash of the edges: equal for equal patterns.
@@ -111,14 +107,7 @@ def canonicalise(
 
 
 @kernel
-def share(
-    edge_start: NDArray[np.int64],
-    edges: NDArray[np.int32],
-    order: NDArray[np.int64],
-    key: NDArray[np.uint64],
-    pattern: NDArray[np.int32],
-    leader: NDArray[np.int64],
-) -> int:
+def share(edge_start: Ints, edges: Ints32, order: Ints, key: Words, pattern: Ints32, leader: Ints) -> int:
     """Number the distinct patterns, given filters in the order of their keys; returns how many there are."""
     count = 0
     for i in range(len(order)):
@@ -195,7 +184,7 @@ def table_size(count: int) -> int:
     return size
 
 
-def _starts(sizes: NDArray[Any]) -> NDArray[np.int32]:
+def _starts(sizes: NDArray[Any]) -> Ints32:
     return starts_of(sizes).astype(np.int32)
 
 
@@ -205,7 +194,7 @@ def _dictionary(terms: TextPool) -> Dictionary:
     return Dictionary(terms.offsets, terms.data, table)
 
 
-def _edges(mine: NDArray[np.int32]) -> tuple[Edges, NDArray[np.int32]]:
+def _edges(mine: Ints32) -> tuple[Edges, Ints32]:
     """Find the distinct edges; returns them and the number of each."""
     number = np.zeros(len(mine), np.int32)
     count = laying.number_edges(mine, np.full(table_size(2 * len(mine)), -1, np.int32), number)
@@ -217,26 +206,20 @@ def _edges(mine: NDArray[np.int32]) -> tuple[Edges, NDArray[np.int32]]:
     return Edges(s, p, o, np.full(count, -1, np.int32), table, masks), number
 
 
-def guess_costs(s: NDArray[np.int32], p: NDArray[np.int32], o: NDArray[np.int32]) -> NDArray[np.float32]:
+def guess_costs(s: Ints32, p: Ints32, o: Ints32) -> NDArray[np.float32]:
     """Guess how many triples of an event match an edge, by its constants."""
     constants = S_KNOWN * (s >= 0) + P_KNOWN * (p >= 0) + O_KNOWN * (o >= 0)
     guess = np.array([100, 10, 20, 0.3, 10, 1, 0.2, 0.05], np.float32)[constants]
     return np.where(s == SELF, np.float32(0.5), guess).astype(np.float32)
 
 
-def _costs(edges: Edges, number: NDArray[np.int32]) -> NDArray[np.float32]:
+def _costs(edges: Edges, number: Ints32) -> NDArray[np.float32]:
     """Guess how much it costs to hang a pattern at an edge: what many filters name, many events have."""
     often = np.bincount(number, minlength=len(edges.s))
     return (guess_costs(edges.s, edges.p, edges.o) * np.log2(2 + often)).astype(np.float32)
 
 
-def _steps(
-    start: NDArray[np.int32],
-    mine: NDArray[np.int32],
-    number: NDArray[np.int32],
-    cost: NDArray[np.float32],
-    used: NDArray[np.uint64],
-) -> Patterns:
+def _steps(start: Ints32, mine: Ints32, number: Ints32, cost: NDArray[np.float32], used: Words) -> Patterns:
     count = len(start) - 1
     step_edge = np.zeros(len(mine), np.int32)
     step_code = np.zeros((len(mine), 4), np.int8)
@@ -246,7 +229,7 @@ def _steps(
     return Patterns(np.zeros(count, np.int32), start, none, none, back, step_edge, step_code)
 
 
-def _reordered(patterns: Patterns, start: NDArray[np.int32], order: NDArray[np.int64]) -> Patterns:
+def _reordered(patterns: Patterns, start: Ints32, order: Ints) -> Patterns:
     starts, at = picked(start, order)
     return patterns._replace(
         step_start=starts.astype(np.int32),
@@ -257,11 +240,7 @@ def _reordered(patterns: Patterns, start: NDArray[np.int32], order: NDArray[np.i
 
 
 def _entries(
-    columns: Columns,
-    pattern: NDArray[np.int32],
-    ranges: NDArray[np.int8],
-    words: NDArray[np.int32],
-    patterns: Patterns,
+    columns: Columns, pattern: Ints32, ranges: NDArray[np.int8], words: Ints32, patterns: Patterns
 ) -> tuple[Patterns, Entries, Groups, Checks]:
     """Lay the filters of each pattern out: free ones, then groups in the order of their ends."""
     count = columns.members
@@ -306,7 +285,7 @@ def _entries(
     )
 
 
-def _access(columns: Columns) -> NDArray[np.int64]:
+def _access(columns: Columns) -> Ints:
     """Choose a range of each filter that its group looks at, -1 for none: one with two ends if there is."""
     sizes = np.diff(columns.range_start)
     access = np.where(sizes > 0, columns.range_start[:-1], -1)
@@ -317,14 +296,14 @@ def _access(columns: Columns) -> NDArray[np.int64]:
 
 
 def _groups(
-    by_group: NDArray[np.int64],
-    kind: NDArray[np.int64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    by_group: Ints,
+    kind: Ints,
+    low: Floats64,
+    high: Floats64,
     ranges: NDArray[np.int8],
-    access: NDArray[np.int64],
+    access: Ints,
     patterns: Patterns,
-) -> tuple[Groups, NDArray[np.int32]]:
+) -> tuple[Groups, Ints32]:
     """Cut sorted entries into groups; returns these, and where those of each pattern start."""
     inside = np.flatnonzero(kind >= 0)
     keys, first, sizes = np.unique(by_group[inside], return_index=True, return_counts=True)

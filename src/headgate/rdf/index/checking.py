@@ -74,8 +74,7 @@ from headgate.rdf.index.arrays import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints32, Words
     from headgate.rdf.index.arrays import Checks, Encoded, JoinScratch, RdfArrays
 
 
@@ -138,9 +137,7 @@ def range_holds(event: Encoded, term: int, line: int, low: float, high: float, f
 
 
 @bare_inner
-def _text_holds(
-    event: Encoded, term: int, mode: int, checks: Checks, text: int, blame: NDArray[np.uint64]
-) -> int:
+def _text_holds(event: Encoded, term: int, mode: int, checks: Checks, text: int, blame: Words) -> int:
     """Tell whether a term's text starts or ends with some text, or contains it; counts what is searched."""
     kind = event.kind[term]
     if mode & AS_TEXT:
@@ -199,9 +196,7 @@ def _pair_holds(event: Encoded, one: int, other: int, sign: int) -> int:
 
 
 @bare_inner
-def checks_hold(
-    event: Encoded, checks: Checks, at: int, row: NDArray[np.int32], blame: NDArray[np.uint64]
-) -> int:
+def checks_hold(event: Encoded, checks: Checks, at: int, row: Ints32, blame: Words) -> int:
     """Go through checks up to their end; those of the one that failed go to `blame[FAILED]`, a bit a slot."""
     words = checks.words
     answer = TRUE

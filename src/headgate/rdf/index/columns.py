@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headgate.contents.protocol import Keys
+    from headgate.core.arrays import Bools, Floats64, Ints, Ints32
     from headgate.rdf.index.compile import CompiledPattern
     from headgate.rdf.language.model import Graph, Options
     from headgate.rdf.whole.query import AnyFilter
@@ -42,17 +43,17 @@ class Columns(NamedTuple):
     """Compiled filters; the pools hold distinct texts."""
 
     slots: NDArray[np.int8]
-    edge_start: NDArray[np.int64]
-    edges: NDArray[np.int32]
-    range_start: NDArray[np.int64]
+    edge_start: Ints
+    edges: Ints32
+    range_start: Ints
     ranges: NDArray[np.int8]
-    ends: NDArray[np.float64]
-    word_start: NDArray[np.int64]
-    words: NDArray[np.int32]
+    ends: Floats64
+    word_start: Ints
+    words: Ints32
     terms: TextPool
     texts: TextPool
     expressions: TextPool
-    member_start: NDArray[np.int64]
+    member_start: Ints
     roles: NDArray[np.int8]
     asks: TextPool
 
@@ -174,7 +175,7 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
     )
 
 
-def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
+def take(columns: Columns, order: Ints) -> Columns:
     """Pick filters, with what they name and nothing else."""
     member_start, members = picked(columns.member_start, order)
     asks = columns.asks
@@ -186,13 +187,13 @@ def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     return taken._replace(member_start=member_start, roles=columns.roles[members], asks=asks)
 
 
-def verified_of(member_start: NDArray[np.int64], roles: NDArray[np.int8]) -> NDArray[np.bool_]:
+def verified_of(member_start: Ints, roles: NDArray[np.int8]) -> Bools:
     """Tell which filters the evaluator verifies: those with a member that does not decide."""
     undecided = np.concatenate([np.zeros(1, np.int64), np.cumsum(roles != DECIDES)])
     return undecided[member_start[1:]] > undecided[member_start[:-1]]
 
 
-def _taken(columns: Columns, order: NDArray[np.int64]) -> Columns:
+def _taken(columns: Columns, order: Ints) -> Columns:
     """Pick members."""
     parts: dict[str, Any] = {}
     for name, start in (("edges", "edge_start"), ("ranges", "range_start"), ("words", "word_start")):

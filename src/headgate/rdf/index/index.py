@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause
+    from headgate.core.arrays import Ints32
     from headgate.core.event import Event, Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
@@ -131,7 +130,7 @@ class RdfIndex(DocumentIndex[Base]):
         encoded: Encoded | Prepared = self._state.base.matcher.encode(graph)
         return encoded
 
-    def match_encoded(self, graph: Graph, encoded: Encoded | Prepared) -> NDArray[np.int32]:
+    def match_encoded(self, graph: Graph, encoded: Encoded | Prepared) -> Ints32:
         """List the numbers of the matches in the base, given what `encode` gave: places among the ids."""
         return self._state.base.matcher.match_encoded(graph, encoded, {})
 

@@ -59,13 +59,12 @@ from headgate.rdf.index.arrays import (
 from headgate.rdf.index.checking import enter
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints32
     from headgate.rdf.index.arrays import Edges, Encoded, JoinScratch, RdfArrays
 
 
 @bare_inner
-def _place_fits(row: NDArray[np.int32], how: int, term: int) -> bool:
+def _place_fits(row: Ints32, how: int, term: int) -> bool:
     """Tell whether a term fits a place of a step, and set the slot that it sets."""
     if how == CONSTANT:
         return True
@@ -76,7 +75,7 @@ def _place_fits(row: NDArray[np.int32], how: int, term: int) -> bool:
 
 
 @bare_inner
-def _fits(arrays: RdfArrays, event: Encoded, row: NDArray[np.int32], step: int, t: int, hit: bool) -> bool:
+def _fits(arrays: RdfArrays, event: Encoded, row: Ints32, step: int, t: int, hit: bool) -> bool:
     """Tell whether a triple fits a step, and set the slots that it sets."""
     patterns, edges = arrays.patterns, arrays.edges
     e = patterns.step_edge[step]

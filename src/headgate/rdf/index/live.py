@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
     from headgate.rdf.language.model import Graph
     from headgate.rdf.whole.query import AnyFilter
 
@@ -124,7 +125,7 @@ class Base(DocumentBase):
         """Return what asks filters in columns."""
         return _matcher_of(columns, pattern, self.options, self.taxonomy, self._layouts)
 
-    def columns_of(self, numbers: NDArray[np.int64]) -> Columns:
+    def columns_of(self, numbers: Ints) -> Columns:
         """Return some filters in columns."""
         return restore(self.arrays, self.expressions, self.members, numbers)
 
@@ -186,7 +187,7 @@ class Base(DocumentBase):
         self._write(path, source, arrays, counts, about)
 
 
-def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: NDArray[np.int64]) -> Columns:
+def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: Ints) -> Columns:
     """Read some filters back, given by their numbers."""
     patterns, edges, entries, groups = arrays.patterns, arrays.edges, arrays.entries, arrays.groups
     count = len(entries.number)
@@ -249,7 +250,7 @@ def restore(arrays: RdfArrays, expressions: TextPool, members: Members, kept: ND
     return take(ordered, kept)
 
 
-def _within(sizes: NDArray[Any]) -> NDArray[np.int64]:
+def _within(sizes: NDArray[Any]) -> Ints:
     """Count from 0 within each of some runs."""
     starts = starts_of(sizes)
     return np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)

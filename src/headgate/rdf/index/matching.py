@@ -28,8 +28,7 @@ from headgate.rdf.taxonomy.taxonomy import entailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.core.text.listing import Split
     from headgate.rdf.events.encode import Features, Layouts
     from headgate.rdf.index.arrays import Encoded, RdfArrays
@@ -47,7 +46,7 @@ class Prepared(NamedTuple):
     """The filters that were found by a word, and the graph, encoded for others, if there are any."""
 
     event: Encoded | None
-    listed: NDArray[np.int32]
+    listed: Ints32
 
 
 class Matcher(BaseMatcher):
@@ -116,9 +115,7 @@ class Matcher(BaseMatcher):
         listed = self._listed.match(entailed(graph, self.taxonomy))
         return Prepared(None if self._rest is None else self._rest.encode(graph), listed)
 
-    def match_encoded(
-        self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str]
-    ) -> NDArray[np.int32]:
+    def match_encoded(self, graph: Graph, event: Encoded | Prepared, left_out: dict[int, str]) -> Ints32:
         """List the filters that hold for a graph that is encoded, rising."""
         if isinstance(event, Prepared):
             numbers = event.listed
@@ -135,7 +132,7 @@ class Matcher(BaseMatcher):
             return _EventSearch(self, graph, event, own, left_out).answer(int(done))
         return np.sort(scratch.out[: scratch.counts[codes.FOUND]])
 
-    def costs(self, graph: Graph, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+    def costs(self, graph: Graph, candidates: Ints, work: Floats64) -> None:
         """Match a graph once more, and add for each filter whether it is joined, and the steps of that.
 
         Filters of one pattern are joined together, and share its steps. A row in doubt counts as many.
@@ -177,7 +174,7 @@ class Matcher(BaseMatcher):
         return possible
 
     @cached_property
-    def _hung(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _hung(self) -> tuple[Ints, Ints]:
         """Return the patterns by the edge at which they hang, and where those of each edge begin."""
         patterns = self.arrays.patterns
         edge = patterns.step_edge[patterns.step_start[: len(patterns.next)]]
@@ -209,14 +206,14 @@ class _EventSearch:
         self._event = event
         self._scratch, self._epoch = own.scratch, own.epoch
         self._left_out = left_out
-        self._found: list[NDArray[np.int32]] = []
+        self._found: list[Ints32] = []
         self._known: dict[tuple[int, ...], bool] = {}
         """What expressions said of terms of this event."""
         self._doubted: set[int] = set()
         self._steps, self._search_steps = BUDGET, STEPS
         """What the next filter may take: less, with each that took too much."""
 
-    def answer(self, done: int) -> NDArray[np.int32]:
+    def answer(self, done: int) -> Ints32:
         """List the filters that hold, rising; `done` is how the loops ended first."""
         scratch = self._scratch
         done = self._decide(codes.START, done)

@@ -26,8 +26,7 @@ from headgate.rdf.language.words import AGGREGATES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Ints32
 
 
 Term: TypeAlias = str
@@ -61,7 +60,7 @@ class Graph(NamedTuple):
     """
 
     text: bytes
-    triples: NDArray[np.int32]
+    triples: Ints32
 
     def terms(self) -> list[Term]:
         """List the terms."""

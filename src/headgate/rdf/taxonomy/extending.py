@@ -35,9 +35,7 @@ from headgate.rdf.language.model import LANG_STRING, STRING, is_blank, is_iri, l
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.core.text.finding import KnownWords
     from headgate.rdf.events.preparing import Draft, Wanted
     from headgate.rdf.index.arrays import Dictionary, Encoded
@@ -47,21 +45,21 @@ if TYPE_CHECKING:
 class Mapped(NamedTuple):
     """A taxonomy in terms of a dictionary: `code[t]` and `hat[t]` are those of term t and of ^t, or -1."""
 
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
-    table: NDArray[np.int32]
-    code: NDArray[np.int32]
-    hat: NDArray[np.int32]
-    class_start: NDArray[np.int64]
-    class_up: NDArray[np.int32]
-    property_start: NDArray[np.int64]
-    property_up: NDArray[np.int32]
-    type_start: NDArray[np.int64]
-    type_of: NDArray[np.int32]
+    offsets: Ints
+    data: Bytes
+    table: Ints32
+    code: Ints32
+    hat: Ints32
+    class_start: Ints
+    class_up: Ints32
+    property_start: Ints
+    property_up: Ints32
+    type_start: Ints
+    type_of: Ints32
 
 
 @bare_inner
-def _find_local(event: Encoded, draft: Draft, data: NDArray[np.uint8], begin: int, end: int) -> int:
+def _find_local(event: Encoded, draft: Draft, data: Bytes, begin: int, end: int) -> int:
     """Find a term of the event by its text; -1 less the free place in the table for none."""
     mask = np.uint64(len(draft.local) - 1)
     at = hash_bytes(data, begin, end) & mask
@@ -77,9 +75,7 @@ def _find_local(event: Encoded, draft: Draft, data: NDArray[np.uint8], begin: in
 
 
 @bare_inner
-def add_term(
-    event: Encoded, draft: Draft, data: NDArray[np.uint8], begin: int, end: int, code: int, kind: int
-) -> int:
+def add_term(event: Encoded, draft: Draft, data: Bytes, begin: int, end: int, code: int, kind: int) -> int:
     """Add a term that the event does not hold; returns -1 if there is no room."""
     t, size = draft.counts[TERMS], draft.counts[BYTES]
     if t >= len(event.code) or size + end - begin > len(event.text):
@@ -228,8 +224,8 @@ CASE_BITS = bit_of(LOWER_CODE) | bit_of(LOWER_CODE + 1) | bit_of(FOLDED_CODE) | 
 class Derived(NamedTuple):
     """Texts in another case: of which term of the event, by which property, and the terms themselves."""
 
-    of: NDArray[np.int32]
-    code: NDArray[np.int32]
+    of: Ints32
+    code: Ints32
     terms: TextPool
 
 
@@ -280,9 +276,9 @@ class Met(NamedTuple):
     that had the word last, plus one.
     """
 
-    named: NDArray[np.int32]
+    named: Ints32
     words: Ints
-    last: NDArray[np.int32]
+    last: Ints32
 
     @classmethod
     def make(cls, letters: int) -> Met:
@@ -308,8 +304,8 @@ def add_derived(
     wanted: Wanted,
     derived: Derived,
     met: Met,
-    integer: NDArray[np.uint8],
-    decimal: NDArray[np.uint8],
+    integer: Bytes,
+    decimal: Bytes,
 ) -> bool:
     """Add texts in another case; returns whether there was room."""
     data, offsets = derived.terms.data, derived.terms.offsets
@@ -330,13 +326,7 @@ def add_derived(
 
 @bare
 def add_words(
-    event: Encoded,
-    draft: Draft,
-    count: int,
-    bits: int,
-    met: Met,
-    known: KnownWords,
-    codes: NDArray[np.int32],
+    event: Encoded, draft: Draft, count: int, bits: int, met: Met, known: KnownWords, codes: Ints32
 ) -> bool:
     """Add the known words of the first terms, each a term of the event; returns whether there was room."""
     text, words, last = event.text, met.words, met.last

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints, Ints32
     from headgate.rdf.language.model import Term
 
 
@@ -60,12 +61,12 @@ class Closure(NamedTuple):
     """The taxonomy at one version. An array of starts is one longer than there are terms."""
 
     terms: bytes
-    class_start: NDArray[np.int64]
-    class_up: NDArray[np.int32]
-    property_start: NDArray[np.int64]
-    property_up: NDArray[np.int32]
-    type_start: NDArray[np.int64]
-    type_of: NDArray[np.int32]
+    class_start: Ints
+    class_up: Ints32
+    property_start: Ints
+    property_up: Ints32
+    type_start: Ints
+    type_of: Ints32
 
 
 def build_closure(
@@ -155,7 +156,7 @@ def _components(parents: Mapping[int, list[int]]) -> list[list[int]]:
     return components
 
 
-def _rows(rows: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _rows(rows: list[list[int]]) -> tuple[Ints, Ints32]:
     """Lay lists into one array, with the starts."""
     start = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=start[1:])
@@ -327,7 +328,7 @@ class _Made(NamedTuple):
     schemas: dict[Term, tuple[tuple[Term, ...], tuple[Term, ...]]]
     ups: dict[Term, list[Statement]]
 
-    def row(self, start: NDArray[np.int64], items: NDArray[np.int32], term: Term) -> frozenset[Term]:
+    def row(self, start: Ints, items: Ints32, term: Term) -> frozenset[Term]:
         """Read the row of a term."""
         t = bisect_left(self.terms, term)
         if t == len(self.terms) or self.terms[t] != term:

@@ -13,6 +13,7 @@ from headgate.rdf.language.rewrite import substitute
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Ints, Ints32, Words
     from headgate.rdf.language.model import Expression, Term
 
 
@@ -51,22 +52,22 @@ class Atoms(NamedTuple):
     those of their view. `slots` counts the variables of each view.
     """
 
-    starts: NDArray[np.int64]
-    kinds: NDArray[np.int32]
+    starts: Ints
+    kinds: Ints32
     bits: NDArray[np.int8]
-    term_starts: NDArray[np.int64]
-    terms: NDArray[np.int32]
-    slots: NDArray[np.int32]
-    needed: NDArray[np.uint64]
+    term_starts: Ints
+    terms: Ints32
+    slots: Ints32
+    needed: Words
 
 
 class Search(NamedTuple):
     """What a search needs: what each variable stands for, in which order that was set, and what is tried."""
 
-    images: NDArray[np.int32]
-    trail: NDArray[np.int32]
-    marks: NDArray[np.int32]
-    tried: NDArray[np.int64]
+    images: Ints32
+    trail: Ints32
+    marks: Ints32
+    tried: Ints
 
 
 def new_search() -> Search:
@@ -171,12 +172,7 @@ def covered(atoms: Atoms, source: int, search: Search) -> np.uint64:
 
 @bare
 def cover(
-    atoms: Atoms,
-    sources: NDArray[np.int32],
-    targets: NDArray[np.int32],
-    search: Search,
-    embeds: NDArray[np.bool_],
-    masks: NDArray[np.uint64],
+    atoms: Atoms, sources: Ints32, targets: Ints32, search: Search, embeds: Bools, masks: Words
 ) -> None:
     """Answer for pairs of views: one mapping, then one for each edge that is not covered yet."""
     for i in range(len(sources)):
@@ -206,7 +202,7 @@ def cover(
 
 
 @bare_inner
-def _mark(words: NDArray[np.uint64], view: int, kind: int, one: int, other: int, third: int) -> None:
+def _mark(words: Words, view: int, kind: int, one: int, other: int, third: int) -> None:
     """Mark the bit of an atom; a variable is any negative number."""
     hashed = np.uint64(kind + 1) * _ODD
     hashed = (hashed ^ (hashed >> _SHIFT) ^ np.uint64(max(one, -1) + 1)) * _ODD
@@ -217,7 +213,7 @@ def _mark(words: NDArray[np.uint64], view: int, kind: int, one: int, other: int,
 
 
 @bare
-def sign(atoms: Atoms, demands: NDArray[np.uint64], offers: NDArray[np.uint64]) -> None:
+def sign(atoms: Atoms, demands: Words, offers: Words) -> None:
     """Mark what each view demands of a target, and offers as one.
 
     An edge demands one with its constants, and offers itself with any of them left out. A filter stands for

@@ -39,8 +39,7 @@ from headgate.rdf.views.atoms import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.event import Event
     from headgate.rdf.language.model import Edge, Expression, Term
 
@@ -286,9 +285,7 @@ def _plain(pattern: Pattern) -> Pattern:
     return replace(plain, filters=tuple(dict.fromkeys(plain.filters)))
 
 
-def _lay(
-    patterns: Sequence[Pattern],
-) -> tuple[Atoms, list[Term], tuple[NDArray[np.int64], NDArray[np.int32]]]:
+def _lay(patterns: Sequence[Pattern]) -> tuple[Atoms, list[Term], tuple[Ints, Ints32]]:
     terms: dict[Term, int] = {}
     shapes: dict[object, int] = {}
     kinds: list[int] = []

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.interning import TextPool
     from headgate.rdf.index.matching import Matcher
     from headgate.rdf.language.model import Graph
@@ -30,7 +31,7 @@ class Members(NamedTuple):
     Filter f has those from start[f] on, each with its role; asks has a text for each that is verified.
     """
 
-    start: NDArray[np.int64]
+    start: Ints
     roles: NDArray[np.int8]
     asks: TextPool
 
@@ -54,17 +55,17 @@ class Decider(DecidingMatcher):
         self._taxonomy = taxonomy
 
     @cached_property
-    def _question(self) -> NDArray[np.int64]:
+    def _question(self) -> Ints:
         """Return the number of each filter's question."""
         return np.cumsum(verified_of(self._members.start, self._members.roles)) - 1
 
-    def _ask(self, graph: Graph, numbers: NDArray[np.int32], left_out: dict[int, str]) -> NDArray[np.int32]:
+    def _ask(self, graph: Graph, numbers: Ints32, left_out: dict[int, str]) -> Ints32:
         answers = ask(self._members.asks.pick(self._question[numbers]), graph, self._taxonomy)
         rows = zip(numbers.tolist(), answers, strict=True)
         left_out |= {number: each for number, each in rows if isinstance(each, str)}
         return numbers[[each is True for each in answers]]
 
-    def _asking(self, graph: Graph, numbers: NDArray[np.int32]) -> float:
+    def _asking(self, graph: Graph, numbers: Ints32) -> float:
         del graph, numbers
         return ASKING
 

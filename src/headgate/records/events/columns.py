@@ -39,8 +39,7 @@ from headgate.records.programs.leaves import float_key, float_keys
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Bytes, Ints, Ints32
     from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.records.expressions.columns import Numbers
@@ -59,11 +58,11 @@ class Column(NamedTuple):
     decimals     all digits of the DECIMALs, if there are any
     """
 
-    kind: NDArray[np.uint8]
-    number: NDArray[np.int64]
-    code: NDArray[np.int32]
+    kind: Bytes
+    number: Ints
+    code: Ints32
     texts: TextPool
-    start: NDArray[np.int64]
+    start: Ints
     elements: Column | None
     decimals: Decimals | None = None
 
@@ -267,7 +266,7 @@ def python_values(array: pa.Array[Any]) -> list[Any]:
     return array.to_pylist()
 
 
-def text_forms(column: Column) -> tuple[NDArray[np.int32], TextPool]:
+def text_forms(column: Column) -> tuple[Ints32, TextPool]:
     """Return what LIKE sees: texts as they are, whole numbers and Booleans written out."""
     written = (column.kind == Kind.INT) | (column.kind == Kind.BOOL)
     if not written.any():
@@ -327,7 +326,7 @@ def _joined(columns: Sequence[tuple[str, pa.Array[Any]]], rest: str, mark: str) 
     return arrays
 
 
-def find_presence(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
+def find_presence(batch: pa.RecordBatch, path: Path) -> Bools:
     """Tell which rows have an attribute: all, if there is such a column, and a struct that it is in."""
     if find_column(batch, path) is None:
         return np.zeros(batch.num_rows, np.bool_)
@@ -341,17 +340,17 @@ def find_presence(batch: pa.RecordBatch, path: Path) -> NDArray[np.bool_]:
     return np.ones(batch.num_rows, np.bool_)
 
 
-def _truths(values: NDArray[np.bool_]) -> Column:
+def _truths(values: Bools) -> Column:
     return plain_column(np.full(len(values), np.uint8(Kind.BOOL)), values.astype(np.int64))
 
 
-def plain_column(kind: NDArray[np.uint8], number: NDArray[np.int64]) -> Column:
+def plain_column(kind: Bytes, number: Ints) -> Column:
     """Make a column of numbers."""
     count = len(kind)
     return Column(kind, number, np.full(count, -1, np.int32), _NO_TEXTS, np.zeros(count + 1, np.int64), None)
 
 
-def _numbers(array: pa.Array[Any], kind: Kind) -> NDArray[np.int64]:
+def _numbers(array: pa.Array[Any], kind: Kind) -> Ints:
     if kind is Kind.FLOAT:
         return float_keys(np.asarray(array.cast(pa.float64()).fill_null(0.0), np.float64))
     if kind is Kind.TIMESTAMP:
@@ -364,7 +363,7 @@ def _numbers(array: pa.Array[Any], kind: Kind) -> NDArray[np.int64]:
     return np.asarray(array.cast(pa.int64()).fill_null(0), np.int64)
 
 
-def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+def _from_texts(array: pa.Array[Any], kinds: Bytes) -> Column:
     coded = array.dictionary_encode()
     code = np.asarray(coded.indices.fill_null(-1), np.int32)
     count = len(kinds)
@@ -372,7 +371,7 @@ def _from_texts(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     return Column(kinds, np.zeros(count, np.int64), code, texts, np.zeros(count + 1, np.int64), None)
 
 
-def _from_decimals(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+def _from_decimals(array: pa.Array[Any], kinds: Bytes) -> Column:
     numbers = np.zeros(len(kinds), np.int64)
     rows = np.flatnonzero(kinds)
     values = widened(array.drop_null() if len(rows) < len(kinds) else array)
@@ -380,7 +379,7 @@ def _from_decimals(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
     return plain_column(kinds, numbers)._replace(decimals=Decimals(rows, values))
 
 
-def _from_lists(array: pa.Array[Any], kinds: NDArray[np.uint8]) -> Column:
+def _from_lists(array: pa.Array[Any], kinds: Bytes) -> Column:
     lengths = np.asarray(pc.list_value_length(array).fill_null(0), np.int64)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     count = len(kinds)

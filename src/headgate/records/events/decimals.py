@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints, Words
+    from headgate.core.arrays import Floats64, Ints, Words
 
 
 _EXACT = 22
@@ -107,7 +105,7 @@ def _long_keys(array: pa.Array[Any]) -> Ints:
     return np.where(np.asarray(pc.starts_with(written, "-")), 2 - keys, keys)
 
 
-def _parsed(digits: Any, exponent: Any) -> NDArray[np.float64]:
+def _parsed(digits: Any, exponent: Any) -> Floats64:
     """Read doubles from digits and exponents of ten."""
     return np.asarray(pc.binary_join_element_wise(digits, exponent.cast(pa.string()), "e").cast(pa.float64()))
 
@@ -123,8 +121,8 @@ def _words(array: pa.Array[Any]) -> Words:
     return words.reshape(-1, width)
 
 
-def _scaled(digits: Ints, scale: int) -> NDArray[np.float64]:
+def _scaled(digits: Ints, scale: int) -> Floats64:
     """Put the point before so many digits, rounding once: both are doubles without rounding."""
     power = np.float64(10.0 ** min(abs(scale), _EXACT))
-    scaled: NDArray[np.float64] = digits / power if scale > 0 else digits * power
+    scaled: Floats64 = digits / power if scale > 0 else digits * power
     return scaled

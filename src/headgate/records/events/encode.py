@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.records.index.arrays import BuiltIndex
 
 
@@ -64,7 +65,7 @@ def encode(given: Columns, index: BuiltIndex) -> Events:
     lines = index.lines
     by_line = np.zeros((lines.size, count), np.int32)
     multi_start = np.zeros((lines.size, count + 1), np.int64)
-    elements: list[NDArray[np.int32]] = []
+    elements: list[Ints32] = []
     total = 0
     of_line = np.searchsorted(lines.column_line, np.arange(lines.size + 1)).tolist()
     for line in range(lines.size):
@@ -111,7 +112,7 @@ _SPECIAL[Kind.NULL] = NULL_CELL
 _SPECIAL[Kind.ARRAY] = ARRAY_CELL
 
 
-def _cells(column: Column, facets: range, index: BuiltIndex) -> NDArray[np.int64]:
+def _cells(column: Column, facets: range, index: BuiltIndex) -> Ints:
     """Return the cell of each value on the line that some facets belong to."""
     lines = index.lines
     kinds = np.bincount(column.kind, minlength=max(Kind) + 1)
@@ -152,7 +153,7 @@ _BLOCK = 256
 """Events whose codes are turned together: they and their lines fit into a cache."""
 
 
-def _by_event(by_line: NDArray[np.int32]) -> NDArray[np.int32]:
+def _by_event(by_line: Ints32) -> Ints32:
     """Turn codes of lines into those of events."""
     count = by_line.shape[1]
     by_event = np.empty((count, len(by_line)), np.int32)
@@ -167,7 +168,7 @@ _SPREAD = 4
 """Places of a table for each key, at most."""
 
 
-def _places(thresholds: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int64]:
+def _places(thresholds: Ints, keys: Ints) -> Ints:
     """Count the thresholds at most each key; of keys that lie close together, by a table of all between them.
 
     >>> _places(np.array([3, 5, 5]), np.arange(6)).tolist()
@@ -182,11 +183,11 @@ def _places(thresholds: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[n
     return np.searchsorted(thresholds, keys, side="right")
 
 
-def _glob_texts(columns: Sequence[Column], count: int) -> tuple[NDArray[np.int32], TextPool]:
+def _glob_texts(columns: Sequence[Column], count: int) -> tuple[Ints32, TextPool]:
     """Find the texts that patterns see; those of all attributes lie in one pool."""
     text_of = np.full((len(columns), count), -1, np.int32)
     offsets = [np.zeros(1, np.int64)]
-    data: list[NDArray[np.uint8]] = [np.zeros(0, np.uint8)]
+    data: list[Bytes] = [np.zeros(0, np.uint8)]
     texts = size = 0
     for side, column in enumerate(columns):
         code, pool = text_forms(column)
@@ -243,7 +244,7 @@ class LineCodes:
             else:
                 self._casts.append((CASTS[facet], _placing_among(thresholds), first))
 
-    def _open_texts(self, built: BuiltIndex, c: int, first: int, codes: NDArray[np.int32]) -> None:
+    def _open_texts(self, built: BuiltIndex, c: int, first: int, codes: Ints32) -> None:
         """Look named texts up; others are placed among them only if some filter covers the gaps."""
         begin, end = int(built.lines.text_first[c]), int(built.lines.text_last[c])
         own = codes[first : first + 2 * (end - begin) + 1]
@@ -289,7 +290,7 @@ class LineCodes:
         return self.other
 
 
-def _placing(built: BuiltIndex, c: int, own: NDArray[np.int32]) -> Callable[[str], int]:
+def _placing(built: BuiltIndex, c: int, own: Ints32) -> Callable[[str], int]:
     """Return what finds the code of a text on a facet, given those of the facet's cells."""
     begin, end = int(built.lines.text_first[c]), int(built.lines.text_last[c])
     return lambda text: int(own[built.texts.place([text], begin, end)[0]])

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints32
     from headgate.core.event import Event
     from headgate.core.values import Path
     from headgate.records.expressions.expression import Expression
@@ -382,7 +383,7 @@ class RowEncoder:
         """Count the lines."""
         return self._lines
 
-    def with_codes(self, codes: NDArray[np.int32]) -> Events:
+    def with_codes(self, codes: Ints32) -> Events:
         """Return events that have codes and nothing else."""
         return self._one._replace(codes=codes) if len(codes) == 1 else self._packed(Beside(), codes)
 
@@ -593,7 +594,7 @@ class RowEncoder:
                     row[self._places[each.words]] = 1
                     batch.words.setdefault(each.words, []).append((e, text))
 
-    def _with_words(self, batch: Beside, codes: NDArray[np.int32]) -> Events:
+    def _with_words(self, batch: Beside, codes: Ints32) -> Events:
         """Lay out one event that has words and nothing else beside its codes."""
         multi_start = np.zeros((self._lines, 2), np.int64)
         parts, total = [], 0
@@ -605,14 +606,14 @@ class RowEncoder:
         multi_codes = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return self._one._replace(codes=codes, multi_start=multi_start, multi_codes=multi_codes)
 
-    def _packed(self, batch: Beside, codes: NDArray[np.int32]) -> Events:
+    def _packed(self, batch: Beside, codes: Ints32) -> Events:
         """Lay out what a batch has."""
         count = len(codes)
         if count == 1 and batch.words and not (batch.elements or batch.texts):
             return self._with_words(batch, codes)
         text_of = np.full((self._sides, count), -1, np.int32)
         pool = TextPool.build(text for _, _, text in batch.texts)
-        by_gram: dict[int, NDArray[np.int32]] = {}
+        by_gram: dict[int, Ints32] = {}
         for number, (attribute, e, _) in enumerate(batch.texts):
             if attribute.side >= 0:
                 text_of[attribute.side, e] = number

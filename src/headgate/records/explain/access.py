@@ -34,9 +34,7 @@ from headgate.records.programs.programs import ALL, ANY, GLOB, VALUE, concatenat
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Ints
     from headgate.core.values import Path
     from headgate.records.events.columns import Columns
     from headgate.records.explain.explain import Explanation
@@ -82,7 +80,7 @@ def find_access(
         ways: list[str] = []
         indexed: list[str] = []
         verified: list[str] = []
-        reached: NDArray[np.bool_] | None = None if comers is None else np.zeros(comers.count, bool)
+        reached: Bools | None = None if comers is None else np.zeros(comers.count, bool)
         for entity in possible:
             led = keys[begin[entity] : begin[entity + 1]]
             if entity < terms:
@@ -254,7 +252,7 @@ class _Comers:
         self._atom = atom[order]
         self._row = np.concatenate([np.zeros(0, np.int64), *(each for _, each in pairs)])[order]
 
-    def of(self, keys: Ints) -> NDArray[np.bool_]:
+    def of(self, keys: Ints) -> Bools:
         """Tell of each event whether it comes by one of some keys."""
         coming = np.zeros(self.count, bool)
         for key in keys.tolist():

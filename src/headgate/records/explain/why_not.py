@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.core.event import Event, Id
     from headgate.core.values import Path
     from headgate.records.index.arrays import BuiltIndex, Events, RecordArrays
@@ -63,9 +64,7 @@ NEVER = 32767
 """The bound of filters that no event can match, of removed ones, and of those beyond what was asked for."""
 
 
-def lower_bounds(
-    built: BuiltIndex, events: Events, removed: NDArray[np.uint8], most: int = NEVER
-) -> NDArray[np.int16]:
+def lower_bounds(built: BuiltIndex, events: Events, removed: Bytes, most: int = NEVER) -> NDArray[np.int16]:
     """Bound the clauses that fail of each filter, for the one event that is encoded.
 
     Bounds of `most` and more are NEVER.
@@ -80,7 +79,7 @@ def lower_bounds(
     return bounds
 
 
-def _owners(built: BuiltIndex) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def _owners(built: BuiltIndex) -> tuple[Ints32, Bytes]:
     """List the attribute of each line, and whether values of that attribute are seen on several lines."""
     # A copy, so that kernels see arrays of one type whether the index was built here or opened.
     owner = np.array(built.lines.line_attribute)
@@ -93,12 +92,12 @@ def _owners(built: BuiltIndex) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
 def count_failures(
     index: RecordArrays,
     events: Events,
-    entries: NDArray[np.int64],
-    owner: NDArray[np.int32],
-    several: NDArray[np.uint8],
-    half: NDArray[np.int64],
-    reach: NDArray[np.int32],
-    removed: NDArray[np.uint8],
+    entries: Ints,
+    owner: Ints32,
+    several: Bytes,
+    half: Ints,
+    reach: Ints32,
+    removed: Bytes,
     most: int,
     bounds: NDArray[np.int16],
 ) -> None:
@@ -135,12 +134,7 @@ def count_failures(
 
 @bare
 def tree_failures(
-    index: RecordArrays,
-    events: Events,
-    several: NDArray[np.uint8],
-    begin: int,
-    end: int,
-    reach: NDArray[np.int32],
+    index: RecordArrays, events: Events, several: Bytes, begin: int, end: int, reach: Ints32
 ) -> int:
     """Find the cheapest way through a tree that is accepted, where a check that fails may be passed for 1.
 

@@ -19,8 +19,7 @@ from headgate.records.language.model import Literal, LiteralType
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools
     from headgate.core.values import Path
     from headgate.records.expressions.model import Node
     from headgate.records.expressions.types import Type
@@ -33,7 +32,7 @@ class Numbers(NamedTuple):
     """Numbers of a column or of a literal: values, which of them are not NULL, and their type."""
 
     values: Any
-    there: NDArray[np.bool_] | bool
+    there: Bools | bool
     type: Type
 
 

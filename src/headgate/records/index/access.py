@@ -18,9 +18,7 @@ from headgate.records.index.arrays import BUCKETS
 from headgate.records.programs.programs import ALL, GLOB, VALUE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Bytes, Floats64, Ints, Ints32
     from headgate.records.index.lines import Lines, Parts
 
 
@@ -55,12 +53,12 @@ class Atoms(NamedTuple):
     weight[a], cumulative[a]               the share of events that have atom a, and all before it
     """
 
-    line_base: NDArray[np.int32]
-    line_multi: NDArray[np.uint8]
-    level_base: NDArray[np.int32]
-    quantile: NDArray[np.uint8]
-    weight: NDArray[np.float64]
-    cumulative: NDArray[np.float64]
+    line_base: Ints32
+    line_multi: Bytes
+    level_base: Ints32
+    quantile: Bytes
+    weight: Floats64
+    cumulative: Floats64
 
     @property
     def size(self) -> int:
@@ -68,14 +66,14 @@ class Atoms(NamedTuple):
         return len(self.weight)
 
 
-def number_atoms(lines: Lines, weights: NDArray[np.float64]) -> Atoms:
+def number_atoms(lines: Lines, weights: Floats64) -> Atoms:
     """Number codes and buckets; `weights` of all codes, line after line."""
     line_base = np.zeros(lines.size + 1, np.int32)
     np.cumsum(lines.line_codes, out=line_base[1:])
     codes = int(line_base[-1])
     quantile = np.zeros(codes, np.uint8)
     level_base = np.full(lines.size, -1, np.int32)
-    buckets: list[NDArray[np.float64]] = []
+    buckets: list[Floats64] = []
     following = codes
     for line in range(lines.size):
         first, last = int(line_base[line]), int(line_base[line + 1])
@@ -101,7 +99,7 @@ class Postings(NamedTuple):
     """Posting i says that key[i] leads to term (or tree) of[i]; an unkeyed one has none."""
 
     key: Ints
-    of: NDArray[np.int32]
+    of: Ints32
 
 
 @kernel
@@ -131,7 +129,7 @@ def cover(atoms: Atoms, parts: Parts, p: int, buckets: bool, out: Ints) -> tuple
 
 
 @kernel
-def weigh_parts(atoms: Atoms, parts: Parts, weights: NDArray[np.float64], sizes: Ints) -> None:
+def weigh_parts(atoms: Atoms, parts: Parts, weights: Floats64, sizes: Ints) -> None:
     """Estimate the share of events that satisfy each part, and count its codes."""
     none = np.empty(0, np.int64)
     for p in range(len(parts.part_line)):
@@ -145,12 +143,7 @@ def weigh_parts(atoms: Atoms, parts: Parts, weights: NDArray[np.float64], sizes:
 
 @kernel
 def unkeyed_cost(
-    atoms: Atoms,
-    parts: Parts,
-    weights: NDArray[np.float64],
-    sizes: Ints,
-    own: NDArray[np.int32],
-    told: NDArray[np.bool_],
+    atoms: Atoms, parts: Parts, weights: Floats64, sizes: Ints, own: Ints32, told: Bools
 ) -> float:
     """Estimate what a term costs that has no access: a bit for every event, and a check if none rules it out.
 
@@ -177,14 +170,14 @@ def unkeyed_cost(
 def choose_access(
     atoms: Atoms,
     parts: Parts,
-    weights: NDArray[np.float64],
+    weights: Floats64,
     sizes: Ints,
     gram_atom: Ints,
     term_start: Ints,
-    term_part: NDArray[np.int32],
+    term_part: Ints32,
     posting: float,
-    told: NDArray[np.bool_],
-    chosen: NDArray[np.int32],
+    told: Bools,
+    chosen: Ints32,
 ) -> None:
     """Choose for each term: chosen[t] = (PART, WAY, OTHER, OTHER_WAY).
 
@@ -241,14 +234,7 @@ def choose_access(
 
 
 @kernel
-def list_postings(
-    atoms: Atoms,
-    parts: Parts,
-    gram_atom: Ints,
-    chosen: NDArray[np.int32],
-    key: Ints,
-    of: NDArray[np.int32],
-) -> int:
+def list_postings(atoms: Atoms, parts: Parts, gram_atom: Ints, chosen: Ints32, key: Ints, of: Ints32) -> int:
     """Write the postings of all terms; with empty `key`, only count them."""
     ours = np.empty(4096, np.int64)
     theirs = np.empty(4096, np.int64)
@@ -285,7 +271,7 @@ def list_postings(
     return n
 
 
-def post(atoms: Atoms, parts: Parts, gram_atom: Ints, chosen: NDArray[np.int32]) -> Postings:
+def post(atoms: Atoms, parts: Parts, gram_atom: Ints, chosen: Ints32) -> Postings:
     """List the postings of all terms."""
     none = np.zeros(0, np.int64)
     count = list_postings(atoms, parts, gram_atom, chosen, none, np.zeros(0, np.int32))

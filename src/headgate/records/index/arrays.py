@@ -11,6 +11,7 @@ from headgate.core.jit import inner
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32, Words
     from headgate.core.interning import TextPool
     from headgate.core.values import Path
     from headgate.records.index.lines import Lines
@@ -113,31 +114,31 @@ class RecordArrays(NamedTuple):
     is in `unkeyed_open`: it has checks that buckets say nothing about.
     """
 
-    line_base: NDArray[np.int32]
-    line_multi: NDArray[np.uint8]
-    level_base: NDArray[np.int32]
-    quantile: NDArray[np.uint8]
-    single_start: NDArray[np.int32]
-    pair_mask: NDArray[np.uint64]
-    slot_print: NDArray[np.uint8]
-    slot_at: NDArray[np.int32]
-    stream: NDArray[np.int32]
-    marks: NDArray[np.int64]
-    spoil_start: NDArray[np.int32]
-    spoiled: NDArray[np.int32]
-    spoil_row: NDArray[np.int32]
-    spoil_bits: NDArray[np.uint64]
-    unkeyed_at: NDArray[np.int32]
-    unkeyed_words: NDArray[np.int32]
-    unkeyed_head: NDArray[np.int32]
-    unkeyed_open: NDArray[np.uint64]
-    bucket_row: NDArray[np.int32]
-    bucket_out: NDArray[np.uint64]
-    bucket_open: NDArray[np.uint64]
-    glob_start: NDArray[np.int64]
+    line_base: Ints32
+    line_multi: Bytes
+    level_base: Ints32
+    quantile: Bytes
+    single_start: Ints32
+    pair_mask: Words
+    slot_print: Bytes
+    slot_at: Ints32
+    stream: Ints32
+    marks: Ints
+    spoil_start: Ints32
+    spoiled: Ints32
+    spoil_row: Ints32
+    spoil_bits: Words
+    unkeyed_at: Ints32
+    unkeyed_words: Ints32
+    unkeyed_head: Ints32
+    unkeyed_open: Words
+    bucket_row: Ints32
+    bucket_out: Words
+    bucket_open: Words
+    glob_start: Ints
     glob_tokens: NDArray[np.int16]
-    glob_side: NDArray[np.int32]
-    glob_attribute: NDArray[np.int32]
+    glob_side: Ints32
+    glob_attribute: Ints32
 
     def check(self) -> None:
         """Assert the invariants: every cluster is a run of entries, and every entry a run of checks."""
@@ -214,12 +215,12 @@ class Events(NamedTuple):
                              text_data; -1 for none
     """
 
-    codes: NDArray[np.int32]
-    multi_start: NDArray[np.int64]
-    multi_codes: NDArray[np.int32]
-    text_of: NDArray[np.int32]
-    text_offsets: NDArray[np.int64]
-    text_data: NDArray[np.uint8]
+    codes: Ints32
+    multi_start: Ints
+    multi_codes: Ints32
+    text_of: Ints32
+    text_offsets: Ints
+    text_data: Bytes
 
     def some(self, begin: int, end: int) -> Events:
         """Take some of the events; kernels want every array in one piece."""
@@ -241,16 +242,16 @@ class Desk(NamedTuple):
     bits, words            all zero: of filters, and of words of `bits`, while matches are sorted
     """
 
-    atoms: NDArray[np.int32]
-    masks: NDArray[np.uint64]
-    lines: NDArray[np.uint8]
-    buckets: NDArray[np.uint8]
-    clusters: NDArray[np.int32]
-    late: NDArray[np.int32]
-    fail: NDArray[np.uint64]
-    doubt: NDArray[np.uint64]
-    bits: NDArray[np.uint64]
-    words: NDArray[np.uint64]
+    atoms: Ints32
+    masks: Words
+    lines: Bytes
+    buckets: Bytes
+    clusters: Ints32
+    late: Ints32
+    fail: Words
+    doubt: Words
+    bits: Words
+    words: Words
 
     @classmethod
     def of(cls, index: RecordArrays, filters: int) -> Desk:

@@ -37,6 +37,7 @@ from headgate.records.programs.programs import GLOB, VALUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.records.index.arrays import Events, RecordArrays
     from headgate.records.index.lines import Parts
 
@@ -65,13 +66,7 @@ def _size(count: int, total: int) -> int:
 
 @kernel
 def name_left_out(
-    parts: Parts,
-    line_base: NDArray[np.int32],
-    line_multi: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    line: NDArray[np.int32],
-    low: NDArray[np.int32],
-    high: NDArray[np.int32],
+    parts: Parts, line_base: Ints32, line_multi: Bytes, start: Ints, line: Ints32, low: Ints32, high: Ints32
 ) -> int:
     """Write the sets of parts, or what they leave out, if that is shorter; returns the intervals.
 
@@ -115,7 +110,7 @@ def name_left_out(
 
 
 @kernel
-def check_words(parts: Parts, words: NDArray[np.int64]) -> None:
+def check_words(parts: Parts, words: Ints) -> None:
     """Count the words of each part."""
     for p in range(len(words)):
         total = 0
@@ -125,7 +120,7 @@ def check_words(parts: Parts, words: NDArray[np.int64]) -> None:
 
 
 @kernel
-def write_check(parts: Parts, p: int, out: NDArray[np.int32]) -> int:
+def write_check(parts: Parts, p: int, out: Ints32) -> int:
     """Write a part; returns its words."""
     kind = parts.part_kind[p]
     if parts.part_line[p] < 0:
@@ -161,9 +156,7 @@ def write_check(parts: Parts, p: int, out: NDArray[np.int32]) -> int:
 
 
 @bare
-def match_glob(
-    data: NDArray[np.uint8], start: int, stop: int, tokens: NDArray[np.int16], first: int, last: int
-) -> bool:
+def match_glob(data: Bytes, start: int, stop: int, tokens: NDArray[np.int16], first: int, last: int) -> bool:
     """Match a text against a pattern: other tokens than ANY_TEXT and ANY_CHARACTER are a byte each.
 
     Greedy with one way back, to the last `%`; a way back starts at the first byte of a character.
@@ -194,7 +187,7 @@ def match_glob(
 
 
 @bare_inner
-def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -> bool:
+def _inside(stream: Ints32, shape: int, n: int, at: int, code: int) -> bool:
     """Tell whether a code is one of the operands at `at`."""
     if shape == POINT:
         return bool(stream[at] == code)
@@ -230,7 +223,7 @@ def _inside(stream: NDArray[np.int32], shape: int, n: int, at: int, code: int) -
 
 
 @bare_inner
-def operands(stream: NDArray[np.int32], pc: int) -> tuple[int, int, int]:
+def operands(stream: Ints32, pc: int) -> tuple[int, int, int]:
     """Return how many operands the check of a line at a place has, where they begin, and where it ends."""
     shape = stream[pc] & SHAPE_MASK
     n, at = int(stream[pc] >> COUNT_SHIFT), pc + 1
@@ -279,7 +272,7 @@ def check_at(index: RecordArrays, events: Events, e: int, pc: int) -> tuple[bool
 
 
 @bare_inner
-def scalar_checks(stream: NDArray[np.int32], codes: NDArray[np.int32], e: int, pc: int, end: int) -> int:
+def scalar_checks(stream: Ints32, codes: Ints32, e: int, pc: int, end: int) -> int:
     """Make checks of scalar lines; returns -1 if one fails, else `end` or the first check of another kind.
 
     Takes two arrays rather than the index, and keeps to one: passing a tuple counts references to all of it.
@@ -340,14 +333,7 @@ def tree_holds(index: RecordArrays, events: Events, e: int, base: int) -> bool:
 
 @bare_inner
 def checks_hold(
-    index: RecordArrays,
-    events: Events,
-    stream: NDArray[np.int32],
-    codes: NDArray[np.int32],
-    e: int,
-    head: int,
-    pc: int,
-    end: int,
+    index: RecordArrays, events: Events, stream: Ints32, codes: Ints32, e: int, head: int, pc: int, end: int
 ) -> bool:
     """Tell whether checks of an entry hold, which begins with `head`, and which an atom led to."""
     if head & TREE:

@@ -32,9 +32,7 @@ from headgate.records.index.terms import write_tree
 from headgate.records.programs.programs import VALUE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Ints, Ints32, Words
     from headgate.records.index.access import Atoms
     from headgate.records.index.lines import Parts
 
@@ -50,13 +48,13 @@ class Entities(NamedTuple):
     many words. led[i] says that the codes of parts[i] are what leads to the term, and nothing else.
     """
 
-    filter: NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    filter: Ints32
+    flags: Bytes
     start: Ints
-    parts: NDArray[np.int32]
-    led: NDArray[np.uint8]
+    parts: Ints32
+    led: Bytes
     token_start: Ints
-    tokens: NDArray[np.int32]
+    tokens: Ints32
     token_words: Ints
 
 
@@ -71,13 +69,7 @@ def entity_words(entities: Entities, words: Ints) -> Ints:
 
 @kernel
 def place_entries(
-    key: Ints,
-    of: NDArray[np.int32],
-    terms: int,
-    words: Ints,
-    at: Ints,
-    single_start: NDArray[np.int32],
-    begin: int,
+    key: Ints, of: Ints32, terms: int, words: Ints, at: Ints, single_start: Ints32, begin: int
 ) -> int:
     """Find where each entity is written in full (at) and where the clusters of singles begin.
 
@@ -114,12 +106,7 @@ def place_entries(
 
 @kernel
 def choose_probes(
-    parts: Parts,
-    atoms: Atoms,
-    entities: Entities,
-    chosen: NDArray[np.int32],
-    line: NDArray[np.int32],
-    buckets: NDArray[np.int32],
+    parts: Parts, atoms: Atoms, entities: Entities, chosen: Ints32, line: Ints32, buckets: Ints32
 ) -> None:
     """Choose for each entity what references to it ask first: a line, and the buckets there that allow it.
 
@@ -155,7 +142,7 @@ def choose_probes(
 
 
 @kernel
-def write_entity(parts: Parts, entities: Entities, t: int, words: int, out: NDArray[np.int32]) -> None:
+def write_entity(parts: Parts, entities: Entities, t: int, words: int, out: Ints32) -> None:
     """Write an entity in full."""
     terms = len(entities.start) - 1
     head = (entities.filter[t] << FLAGS) | entities.flags[t]
@@ -179,12 +166,12 @@ def write_clusters(
     parts: Parts,
     entities: Entities,
     key: Ints,
-    of: NDArray[np.int32],
+    of: Ints32,
     words: Ints,
     at: Ints,
-    probe_line: NDArray[np.int32],
-    probe_buckets: NDArray[np.int32],
-    stream: NDArray[np.int32],
+    probe_line: Ints32,
+    probe_buckets: Ints32,
+    stream: Ints32,
     begin: int,
     pair_at: Ints,
 ) -> int:
@@ -222,12 +209,7 @@ def write_clusters(
 
 @kernel
 def write_apart(
-    parts: Parts,
-    entities: Entities,
-    which: NDArray[np.int32],
-    words: Ints,
-    at: Ints,
-    stream: NDArray[np.int32],
+    parts: Parts, entities: Entities, which: Ints32, words: Ints, at: Ints, stream: Ints32
 ) -> None:
     """Write some entities that are in no cluster, each at its place."""
     for i in range(len(which)):
@@ -237,12 +219,7 @@ def write_apart(
 
 @kernel
 def fill_slots(
-    stream: NDArray[np.int32],
-    pair_at: Ints,
-    line_of: NDArray[np.int32],
-    slot_print: NDArray[np.uint8],
-    slot_at: NDArray[np.int32],
-    pair_mask: NDArray[np.uint64],
+    stream: Ints32, pair_at: Ints, line_of: Ints32, slot_print: Bytes, slot_at: Ints32, pair_mask: Words
 ) -> None:
     """Put pairs into the hash, and note for both atoms which line the other is on."""
     slots = len(slot_print)
@@ -263,11 +240,11 @@ def count_spoilers(
     parts: Parts,
     atoms: Atoms,
     entities: Entities,
-    which: NDArray[np.int32],
+    which: Ints32,
     most: int,
     counts: Ints,
-    decided: NDArray[np.uint8],
-    spoiled: NDArray[np.int32],
+    decided: Bytes,
+    spoiled: Ints32,
     places: Ints,
 ) -> None:
     """Count, or with places write, the atoms that rule out each of some entities.
@@ -315,13 +292,13 @@ def mark_buckets(
     parts: Parts,
     atoms: Atoms,
     entities: Entities,
-    which: NDArray[np.int32],
-    decided: NDArray[np.uint8],
-    row: NDArray[np.int32],
-    first: NDArray[np.int32],
-    out: NDArray[np.uint64],
-    opened: NDArray[np.uint64],
-    always: NDArray[np.uint64],
+    which: Ints32,
+    decided: Bytes,
+    row: Ints32,
+    first: Ints32,
+    out: Words,
+    opened: Words,
+    always: Words,
 ) -> None:
     """Mark for each bucket with a row which of some entities it rules out, and which it leaves open.
 
@@ -368,7 +345,7 @@ def mark_buckets(
                     opened[row[b], w] |= bit
 
 
-def lines_of_atoms(line_base: NDArray[np.int32], level_base: NDArray[np.int32], atoms: int) -> np.ndarray:
+def lines_of_atoms(line_base: Ints32, level_base: Ints32, atoms: int) -> np.ndarray:
     """Number the line of each atom; levels of a line count as further lines."""
     lines_by_atom = np.zeros(atoms, np.int32)
     lines = len(line_base) - 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from headgate.core.arrays import Ints, Ints32
+    from headgate.core.arrays import Bools, Ints, Ints32
     from headgate.core.event import Event
     from headgate.records.index.arrays import BuiltIndex
     from headgate.records.programs.programs import Programs
@@ -83,7 +83,7 @@ class RecordCoder:
 class CodedRecordClauses(NamedTuple):
     """Clauses that are sets of codes: see `contents.protocol.CodedClauses`."""
 
-    coded: NDArray[np.bool_]
+    coded: Bools
     start: Ints
     part: Ints32
     line: Ints32
@@ -147,12 +147,12 @@ class _Intervals(NamedTuple):
         return _Intervals(*(column[kept] for column in self))
 
 
-def _able(intervals: _Intervals, parts: Ints) -> NDArray[np.bool_]:
+def _able(intervals: _Intervals, parts: Ints) -> Bools:
     """Tell the intervals of clauses that may hold: all of whose parts have some."""
     begins = np.ones(len(intervals.clause), np.bool_)
     begins[1:] = (intervals.clause[1:] != intervals.clause[:-1]) | (intervals.part[1:] != intervals.part[:-1])
     there = np.bincount(intervals.clause[begins], minlength=len(parts))
-    able: NDArray[np.bool_] = (there == parts)[intervals.clause]
+    able: Bools = (there == parts)[intervals.clause]
     return able
 
 

@@ -28,8 +28,7 @@ from headgate.records.index.checking import check_at
 from headgate.records.index.kernels import behind_entry, is_allowed, open_event
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints
     from headgate.records.index.arrays import Events, RecordArrays
 
 
@@ -67,12 +66,7 @@ def _run(index: RecordArrays, events: Events, e: int, entry: int, words: int) ->
 
 @kernel
 def count_checks(
-    index: RecordArrays,
-    events: Events,
-    count: int,
-    removed: NDArray[np.uint8],
-    candidates: NDArray[np.int64],
-    work: NDArray[np.int64],
+    index: RecordArrays, events: Events, count: int, removed: Bytes, candidates: Ints, work: Ints
 ) -> None:
     """Count for each filter the events for which it is checked, and the words and letters read for that."""
     fail = np.zeros((len(index.unkeyed_at) + 63) // 64, np.uint64)

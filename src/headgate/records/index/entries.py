@@ -27,9 +27,7 @@ from headgate.records.index.kernels import behind_entry
 from headgate.records.programs.programs import GLOB, starts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.records.index.arrays import RecordArrays
 
 
@@ -41,7 +39,7 @@ def full_entries(arrays: RecordArrays) -> Ints:
 
 
 @kernel
-def _find_entries(stream: NDArray[np.int32], singles: int, pairs: int, out: Ints) -> int:
+def _find_entries(stream: Ints32, singles: int, pairs: int, out: Ints) -> int:
     """Walk singles, then pairs with their words in front of each, then what is apart."""
     n, at = 0, 0
     while at < len(stream):
@@ -66,12 +64,12 @@ class Checks(NamedTuple):
     """
 
     checks: Ints
-    line: NDArray[np.int32]
-    kind: NDArray[np.uint8]
-    glob: NDArray[np.int32]
+    line: Ints32
+    kind: Bytes
+    glob: Ints32
     ranges: Ints
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    low: Ints32
+    high: Ints32
 
     @classmethod
     def empty(cls, entries: int, checks: int, ranges: int) -> Checks:
@@ -104,9 +102,7 @@ def read_checks(arrays: RecordArrays, entries: Ints) -> Checks:
 
 
 @kernel
-def _read_checks(
-    stream: NDArray[np.int32], line_base: NDArray[np.int32], entries: Ints, out: Checks, sizes: Ints
-) -> None:
+def _read_checks(stream: Ints32, line_base: Ints32, entries: Ints, out: Checks, sizes: Ints) -> None:
     """Read checks; with no room in `out`, only count these and their ranges."""
     fill = len(out.line) > 0
     check, ranges = 0, 0
@@ -149,14 +145,14 @@ def _read_checks(
     sizes[0], sizes[1] = check, ranges
 
 
-def filters_of(arrays: RecordArrays, entries: Ints) -> NDArray[np.int32]:
+def filters_of(arrays: RecordArrays, entries: Ints) -> Ints32:
     """Return the filter of each entry."""
-    filters: NDArray[np.int32] = arrays.stream[entries] >> FLAGS
+    filters: Ints32 = arrays.stream[entries] >> FLAGS
     return filters
 
 
 @kernel
-def list_checks(stream: NDArray[np.int32], at: int, end: int, jumps: int, out: Ints) -> int:
+def list_checks(stream: Ints32, at: int, end: int, jumps: int, out: Ints) -> int:
     """List where the checks from one place to another begin; so many words of jumps are behind each."""
     n = 0
     while at < end:

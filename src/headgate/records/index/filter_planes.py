@@ -19,9 +19,7 @@ from headgate.records.programs.programs import starts
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Ints
     from headgate.core.event import Event
     from headgate.records.index.arrays import Events, RecordArrays
     from headgate.records.index.live import Base
@@ -88,7 +86,7 @@ class RecordFilterPlanes:
         """Encode an Arrow batch of events."""
         return RecordEvents(self._base.encode(batch))
 
-    def holds(self, encoded: RecordEvents, e: int, positions: Ints) -> NDArray[np.bool_]:
+    def holds(self, encoded: RecordEvents, e: int, positions: Ints) -> Bools:
         """Tell of some filters whether they hold for event `e`."""
         out = np.zeros(len(positions), np.bool_)
         _hold(self._base.built.arrays, encoded.events, e, self._start, self._entries, positions, out)
@@ -97,13 +95,7 @@ class RecordFilterPlanes:
 
 @kernel
 def _hold(
-    index: RecordArrays,
-    events: Events,
-    e: int,
-    start: Ints,
-    entries: Ints,
-    positions: Ints,
-    out: NDArray[np.bool_],
+    index: RecordArrays, events: Events, e: int, start: Ints, entries: Ints, positions: Ints, out: Bools
 ) -> None:
     stream = index.stream
     for i in range(len(positions)):

@@ -26,9 +26,7 @@ from headgate.records.programs.programs import GLOB, starts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
     from headgate.core.values import Path
     from headgate.records.index.arrays import BuiltIndex
     from headgate.records.index.lines import Lines, Parts
@@ -43,8 +41,8 @@ class PartGrams(NamedTuple):
     """The grams of each part that is a pattern: line[p] and the codes code[start[p]:start[p + 1]]."""
 
     start: Ints
-    line: NDArray[np.int32]
-    code: NDArray[np.int32]
+    line: Ints32
+    code: Ints32
 
 
 def add_grams(programs: Programs, lines: Lines, parts: Parts) -> tuple[Lines, PartGrams]:
@@ -54,7 +52,7 @@ def add_grams(programs: Programs, lines: Lines, parts: Parts) -> tuple[Lines, Pa
     owners = programs.leaf_attribute[parts.part_leaf[is_glob]] if grams else np.zeros(0, np.int32)
     counts = np.zeros(len(parts.part_leaf), np.int64)
     line = np.full(len(parts.part_leaf), -1, np.int32)
-    keys: list[NDArray[np.int32]] = []
+    keys: list[Ints32] = []
     codes = [np.zeros(0, np.int32)] * len(grams)
     places = np.flatnonzero(is_glob)
     attributes: list[int] = []
@@ -82,7 +80,7 @@ def add_grams(programs: Programs, lines: Lines, parts: Parts) -> tuple[Lines, Pa
     return grown, PartGrams(starts(counts), line, np.concatenate([np.zeros(0, np.int32), *codes]))
 
 
-def _grams(programs: Programs, leaf: int) -> NDArray[np.int32]:
+def _grams(programs: Programs, leaf: int) -> Ints32:
     """List the grams of a pattern."""
     tokens = programs.glob_tokens[programs.glob_start[leaf] : programs.glob_start[leaf + 1]].astype(np.int32)
     if len(tokens) < 3:
@@ -92,7 +90,7 @@ def _grams(programs: Programs, leaf: int) -> NDArray[np.int32]:
     return np.unique(((first << 16) | (second << 8) | third)[named])
 
 
-def rarest(grams: PartGrams, line_base: NDArray[np.int32], weight: NDArray[np.float64]) -> NDArray[np.int64]:
+def rarest(grams: PartGrams, line_base: Ints32, weight: Floats64) -> Ints:
     """Choose the atom of each part's rarest gram, -1 for parts without."""
     best = np.full(len(grams.line), -1, np.int64)
     for p in np.flatnonzero(np.diff(grams.start)).tolist():
@@ -101,9 +99,7 @@ def rarest(grams: PartGrams, line_base: NDArray[np.int32], weight: NDArray[np.fl
     return best
 
 
-def event_grams(
-    code: NDArray[np.int32], texts: TextPool, known: NDArray[np.int32]
-) -> tuple[Ints, NDArray[np.int32]]:
+def event_grams(code: Ints32, texts: TextPool, known: Ints32) -> tuple[Ints, Ints32]:
     """List the codes of the grams of each event's text (place code[e] of texts, -1 for none)."""
     codes = np.zeros(len(texts.data), np.int32)
     ends = np.zeros(texts.size + 1, np.int64)
@@ -111,20 +107,14 @@ def event_grams(
     return by_event(code, ends, codes)
 
 
-def by_event(code: NDArray[np.int32], ends: Ints, codes: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
+def by_event(code: Ints32, ends: Ints, codes: Ints32) -> tuple[Ints, Ints32]:
     """Lay out by events what was found in texts: found[ends[t]:ends[t + 1]] in text t = code[e]."""
     begin, at = picked(np.append(ends, ends[-1:]), np.where(code >= 0, code, len(ends) - 1))
     return begin, codes[at]
 
 
 @kernel
-def _find_grams(
-    offsets: Ints,
-    data: NDArray[np.uint8],
-    known: NDArray[np.int32],
-    ends: Ints,
-    codes: NDArray[np.int32],
-) -> None:
+def _find_grams(offsets: Ints, data: Bytes, known: Ints32, ends: Ints, codes: Ints32) -> None:
     """Look up every three bytes of every text."""
     n = 0
     for t in range(len(offsets) - 1):
@@ -157,7 +147,7 @@ class LineWords(NamedTuple):
     """A line of words, ready for texts: the words, and the code of each."""
 
     known: KnownWords
-    codes: NDArray[np.int32]
+    codes: Ints32
 
     @classmethod
     def of(cls, index: BuiltIndex, line: int) -> LineWords:
@@ -172,18 +162,16 @@ class LineWords(NamedTuple):
             cells[1::2],
         )
 
-    def find(self, texts: TextPool) -> tuple[Ints, NDArray[np.int32]]:
+    def find(self, texts: TextPool) -> tuple[Ints, Ints32]:
         """List the codes of the words of each text: where they begin, and they themselves."""
         start, number = self.known.find(texts)
         return start, self.codes[number]
 
-    def find_one(self, text: str) -> NDArray[np.int32]:
+    def find_one(self, text: str) -> Ints32:
         """List the codes of the words of one text."""
         return self.codes[self.known.find_one(text)]
 
 
-def event_words(
-    code: NDArray[np.int32], texts: TextPool, index: BuiltIndex, line: int
-) -> tuple[Ints, NDArray[np.int32]]:
+def event_words(code: Ints32, texts: TextPool, index: BuiltIndex, line: int) -> tuple[Ints, Ints32]:
     """List the codes of the words of each event's text (place code[e] of texts, -1 for none)."""
     return by_event(code, *LineWords.of(index, line).find(texts))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from headgate.contents.live import Moment
     from headgate.contents.protocol import Clause, ClauseColumns
     from headgate.contents.scores import Scoring
+    from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
     from headgate.core.subscription import Subscription
     from headgate.records.events.columns import Columns
@@ -223,15 +224,11 @@ class RecordIndex(LiveIndex[State], RecordReader):
         """
         return self._state.next(event, at_least)
 
-    def numbers(
-        self, event: Event, count: int | None = None, at_least: int | None = None
-    ) -> NDArray[np.int64]:
+    def numbers(self, event: Event, count: int | None = None, at_least: int | None = None) -> Ints:
         """List the first `count` matches from `at_least` on, rising; for ids that are whole numbers."""
         return self._state.numbers(event, count, at_least)
 
-    def first_numbers(
-        self, events: pa.RecordBatch | Sequence[Event], count: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def first_numbers(self, events: pa.RecordBatch | Sequence[Event], count: int) -> tuple[Ints, Ints]:
         """Do the same for each of many events: returns places of events, rising, and the matches."""
         state = self._state
         rows, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]

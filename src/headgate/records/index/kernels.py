@@ -33,7 +33,7 @@ from headgate.records.index.arrays import (
 from headgate.records.index.checking import checks_hold
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bytes, Ints, Ints32, Words
 
 AHEAD = 8
 """Words of unkeyed entries between one whose checks are asked for and one that is checked."""
@@ -44,7 +44,7 @@ NO_ROOM, MORE_CLUSTERS = -1, -2
 
 
 @bare
-def find_buckets(index: RecordArrays, events: Events, e: int, buckets: NDArray[np.uint8]) -> None:
+def find_buckets(index: RecordArrays, events: Events, e: int, buckets: Bytes) -> None:
     """Write down the bucket of an event's code on each line."""
     line_base, quantile, codes = index.line_base, index.quantile, events.codes
     for line in range(len(line_base) - 1):
@@ -53,25 +53,21 @@ def find_buckets(index: RecordArrays, events: Events, e: int, buckets: NDArray[n
 
 
 @bare_inner
-def is_allowed(stream: NDArray[np.int32], buckets: NDArray[np.uint8], at: int) -> bool:
+def is_allowed(stream: Ints32, buckets: Bytes, at: int) -> bool:
     """Tell whether an event's buckets allow what the reference at a place leads to."""
     return bool((stream[at + PROBE_BUCKETS] >> np.int32(buckets[stream[at + PROBE_LINE]])) & 1)
 
 
 @bare_inner
-def behind_entry(stream: NDArray[np.int32], at: int) -> int:
+def behind_entry(stream: Ints32, at: int) -> int:
     """Return the place behind the entry at a place, in full or a reference."""
     return at + (REFERENCE_WORDS if stream[at] & REFERENCE else HEAD_WORDS + stream[at + LENGTH])
 
 
 @kernel
 def open_event(
-    index: RecordArrays,
-    events: Events,
-    e: int,
-    fail: NDArray[np.uint64],
-    buckets: NDArray[np.uint8],
-) -> tuple[NDArray[np.int32], int]:
+    index: RecordArrays, events: Events, e: int, fail: Words, buckets: Bytes
+) -> tuple[Ints32, int]:
     """Find what leads to filters for an event: gives its clusters and how many, writes the rest down."""
     if len(fail):
         spoil(index, events, e, fail)
@@ -88,13 +84,7 @@ def open_event(
 
 @bare
 def find_clusters(
-    index: RecordArrays,
-    events: Events,
-    e: int,
-    atoms: NDArray[np.int32],
-    masks: NDArray[np.uint64],
-    lines: NDArray[np.uint8],
-    clusters: NDArray[np.int32],
+    index: RecordArrays, events: Events, e: int, atoms: Ints32, masks: Words, lines: Bytes, clusters: Ints32
 ) -> int:
     """List the clusters that an event leads to: clusters[i] = (first word, end).
 
@@ -144,13 +134,13 @@ def find_clusters(
 
 @bare
 def _find_elements(
-    single_start: NDArray[np.int32],
-    stream: NDArray[np.int32],
-    codes: NDArray[np.int32],
+    single_start: Ints32,
+    stream: Ints32,
+    codes: Ints32,
     base: int,
     first: int,
     last: int,
-    clusters: NDArray[np.int32],
+    clusters: Ints32,
     count: int,
 ) -> int:
     """Add the clusters of some codes of one line; returns how many there are, or -1 if there is no room.
@@ -172,14 +162,14 @@ def _find_elements(
 
 @bare_inner
 def _find_pairs(
-    slot_print: NDArray[np.uint8],
-    slot_at: NDArray[np.int32],
-    stream: NDArray[np.int32],
-    atoms: NDArray[np.int32],
-    masks: NDArray[np.uint64],
-    lines: NDArray[np.uint8],
+    slot_print: Bytes,
+    slot_at: Ints32,
+    stream: Ints32,
+    atoms: Ints32,
+    masks: Words,
+    lines: Bytes,
     partners: int,
-    clusters: NDArray[np.int32],
+    clusters: Ints32,
     count: int,
 ) -> int:
     """Look up every two atoms whose lines fit. In passes, so that their misses of the cache overlap:
@@ -239,7 +229,7 @@ def _find_pairs(
 
 
 @bare
-def fetch_clusters(stream: NDArray[np.int32], clusters: NDArray[np.int32], count: int) -> None:
+def fetch_clusters(stream: Ints32, clusters: Ints32, count: int) -> None:
     """Ask for the words of clusters behind those that were looked at, a line of the cache at a time.
 
     Not for all of a long one: what is read in a row is fetched ahead by the machine.
@@ -254,7 +244,7 @@ def fetch_clusters(stream: NDArray[np.int32], clusters: NDArray[np.int32], count
 
 
 @bare
-def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64]) -> None:
+def spoil(index: RecordArrays, events: Events, e: int, fail: Words) -> None:
     """Mark the unkeyed entries that the event's values rule out, one bit each."""
     for w in range(len(fail)):
         fail[w] = 0
@@ -274,9 +264,7 @@ def spoil(index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64])
 
 
 @bare
-def look_at_buckets(
-    index: RecordArrays, events: Events, e: int, fail: NDArray[np.uint64], doubt: NDArray[np.uint64]
-) -> None:
+def look_at_buckets(index: RecordArrays, events: Events, e: int, fail: Words, doubt: Words) -> None:
     """Mark the unkeyed entries that the event's buckets rule out, and those that must be checked."""
     for w in range(len(doubt)):
         doubt[w] = index.unkeyed_open[w]
@@ -295,7 +283,7 @@ def look_at_buckets(
 
 
 @bare
-def _fetch_open(stream: NDArray[np.int32], places: NDArray[np.int32], some: np.uint64, first: int) -> None:
+def _fetch_open(stream: Ints32, places: Ints32, some: np.uint64, first: int) -> None:
     """Ask for the checks of some unkeyed entries, a bit each from one on."""
     while some:
         bit = lowest(some)
@@ -308,12 +296,12 @@ def run_unkeyed(
     index: RecordArrays,
     events: Events,
     e: int,
-    fail: NDArray[np.uint64],
-    doubt: NDArray[np.uint64],
-    seen: NDArray[np.int32],
+    fail: Words,
+    doubt: Words,
+    seen: Ints32,
     stamp: int,
-    removed: NDArray[np.uint8],
-    out: NDArray[np.int32],
+    removed: Bytes,
+    out: Ints32,
     n: int,
 ) -> int:
     """Add the filters of unkeyed entries that hold to out[n:]; returns the new n, -1 if out is too short.
@@ -359,10 +347,10 @@ def _add_entry(
     events: Events,
     e: int,
     at: int,
-    seen: NDArray[np.int32],
+    seen: Ints32,
     stamp: int,
-    removed: NDArray[np.uint8],
-    out: NDArray[np.int32],
+    removed: Bytes,
+    out: Ints32,
     n: int,
 ) -> int:
     """Add the filter of an entry to out[n:] if it holds; returns the new n, even if out is too short."""
@@ -387,14 +375,14 @@ def run_clusters(
     index: RecordArrays,
     events: Events,
     e: int,
-    buckets: NDArray[np.uint8],
-    clusters: NDArray[np.int32],
+    buckets: Bytes,
+    clusters: Ints32,
     count: int,
-    late: NDArray[np.int32],
-    seen: NDArray[np.int32],
+    late: Ints32,
+    seen: Ints32,
     stamp: int,
-    removed: NDArray[np.uint8],
-    out: NDArray[np.int32],
+    removed: Bytes,
+    out: Ints32,
     n: int,
 ) -> int:
     """Add the filters of clusters that hold to out[n:]; returns the new n, -1 if out is too short.
@@ -428,9 +416,7 @@ def run_clusters(
 
 
 @bare
-def sort_by_bits(
-    out: NDArray[np.int32], first: int, last: int, bits: NDArray[np.uint64], words: NDArray[np.uint64]
-) -> None:
+def sort_by_bits(out: Ints32, first: int, last: int, bits: Words, words: Words) -> None:
     """Sort distinct numbers: set a bit for each, and one for its word, and read them off.
 
     All bits are zero before and after.
@@ -457,7 +443,7 @@ def sort_by_bits(
 
 
 @bare
-def merge_behind(out: NDArray[np.int32], first: int, middle: int, last: int) -> None:
+def merge_behind(out: Ints32, first: int, middle: int, last: int) -> None:
     """Merge out[middle:last] into out[first:middle], both rising; behind `last` is room for the former.
 
     From the end on: what stays in front is not touched.
@@ -482,10 +468,10 @@ def match_event(
     events: Events,
     e: int,
     desk: Desk,
-    seen: NDArray[np.int32],
+    seen: Ints32,
     stamp: int,
-    removed: NDArray[np.uint8],
-    out: NDArray[np.int32],
+    removed: Bytes,
+    out: Ints32,
     n: int,
 ) -> int:
     """Add the filters that hold for an event to out[n:], rising.
@@ -523,11 +509,11 @@ def match_events(
     begin: int,
     end: int,
     desk: Desk,
-    seen: NDArray[np.int32],
+    seen: Ints32,
     stamp: int,
-    removed: NDArray[np.uint8],
-    out: NDArray[np.int32],
-    counts: NDArray[np.int64],
+    removed: Bytes,
+    out: Ints32,
+    counts: Ints,
 ) -> tuple[int, bool]:
     """Match events begin to end; the filters of each follow those of the one before in `out`, rising.
 
@@ -553,7 +539,7 @@ _SEEN, _OUT, _REMOVED = islice(_PLACES, 3)
 
 
 @kernel
-def match_one(tables: NDArray[np.int64], stamps: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+def match_one(tables: Ints, stamps: Ints, counts: Ints) -> int:
     """Match one event by each of some indexes, whose tables `MatcherScratch` lays out.
 
     counts[k] becomes what `match_event` says of index k; after one that failed, none is asked. Returns that

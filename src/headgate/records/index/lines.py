@@ -31,9 +31,7 @@ from headgate.records.programs.programs import GLOB, TOP, starts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32, Words
     from headgate.records.programs.programs import Programs
 
 
@@ -99,12 +97,12 @@ def with_empty_ranges(programs: Programs) -> Programs:
     )
 
 
-def _doubles(keys: Ints) -> NDArray[np.float64]:
+def _doubles(keys: Ints) -> Floats64:
     """Turn the keys of doubles back."""
     return np.where(keys < 0, keys ^ MAX, keys).view(np.float64)
 
 
-def number_codes(part: Ints, first: Ints, last: Ints, cells: int) -> tuple[NDArray[np.int32], Ints]:
+def number_codes(part: Ints, first: Ints, last: Ints, cells: int) -> tuple[Ints32, Ints]:
     """Give cells that the same parts cover one code, in order of first appearance; 0 to those of none.
 
     Returns the codes, and before[i]: how many codes first appear before cell i. Parts are summed up by
@@ -119,9 +117,7 @@ def number_codes(part: Ints, first: Ints, last: Ints, cells: int) -> tuple[NDArr
 
 
 @kernel
-def _number_sums(
-    sums: NDArray[np.uint64], slots: NDArray[np.int32], codes: NDArray[np.int32], before: Ints
-) -> None:
+def _number_sums(sums: Words, slots: Ints32, codes: Ints32, before: Ints) -> None:
     """Number the sums of cells, equal ones alike, from 1 on; a slot holds the first cell of a sum, plus 1."""
     last_code, mask = 0, np.uint64(len(slots) - 1)
     for cell in range(len(codes)):
@@ -144,7 +140,7 @@ def _number_sums(
 
 
 @kernel
-def _cover(part: Ints, first: Ints, last: Ints, sums: NDArray[np.uint64]) -> None:
+def _cover(part: Ints, first: Ints, last: Ints, sums: Words) -> None:
     """Add the random bits of each part to the cells that it covers."""
     for i in range(len(part)):
         for k in range(2):
@@ -179,22 +175,22 @@ class Lines(NamedTuple):
                   (`line_words.py`)
     """
 
-    line_attribute: NDArray[np.int32]
-    line_multi: NDArray[np.uint8]
-    line_codes: NDArray[np.int32]
+    line_attribute: Ints32
+    line_multi: Bytes
+    line_codes: Ints32
     cell_base: Ints
-    cell_code: NDArray[np.int32]
-    column_line: NDArray[np.int32]
-    column_facet: NDArray[np.uint8]
-    column_cell: NDArray[np.int32]
+    cell_code: Ints32
+    column_line: Ints32
+    column_facet: Bytes
+    column_cell: Ints32
     threshold_start: Ints
     thresholds: Ints
     text_first: Ints
     text_last: Ints
     gram_start: Ints
-    grams: NDArray[np.int32]
+    grams: Ints32
     slot_start: Ints
-    slots: NDArray[np.uint64]
+    slots: Words
 
     @property
     def size(self) -> int:
@@ -226,13 +222,13 @@ class Parts(NamedTuple):
     """
 
     part_start: Ints
-    part_leaf: NDArray[np.int32]
-    part_kind: NDArray[np.uint8]
-    part_glob: NDArray[np.int32]
-    part_line: NDArray[np.int32]
+    part_leaf: Ints32
+    part_kind: Bytes
+    part_glob: Ints32
+    part_line: Ints32
     set_start: Ints
-    set_low: NDArray[np.int32]
-    set_high: NDArray[np.int32]
+    set_low: Ints32
+    set_high: Ints32
 
 
 def make_lines(programs: Programs) -> tuple[Lines, Parts, TextPool]:
@@ -268,12 +264,7 @@ class _Maker:
     """Collects lines one by one."""
 
     def __init__(
-        self,
-        programs: Programs,
-        ranks: Ints,
-        ordered: list[str],
-        part_leaf: NDArray[np.int32],
-        range_part: Ints,
+        self, programs: Programs, ranks: Ints, ordered: list[str], part_leaf: Ints32, range_part: Ints
     ) -> None:
         self._programs = programs
         self._ranks = ranks
@@ -284,7 +275,7 @@ class _Maker:
         self._range_base = starts(np.bincount(range_part, minlength=len(part_leaf)))
         self.texts: list[str] = []
         self._line_rows: list[tuple[int, int, int]] = []
-        self._cells: list[NDArray[np.int32]] = []
+        self._cells: list[Ints32] = []
         self._columns: list[tuple[int, int, int, int, int]] = []
         self._thresholds: list[Ints] = []
         self._sets: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
@@ -386,7 +377,7 @@ class _Maker:
         self._cells.append(codes)
         self._line_rows.append((attribute, multi, int(codes.max(initial=0)) + 1))
 
-    def sets(self, parts: int) -> tuple[Ints, NDArray[np.int32], NDArray[np.int32]]:
+    def sets(self, parts: int) -> tuple[Ints, Ints32, Ints32]:
         """Return the intervals of all parts, joined where they touch: counts, lows, highs."""
         part = np.concatenate([np.zeros(0, np.int64), *(item[0] for item in self._sets)])
         low = np.concatenate([np.zeros(0, np.int32), *(item[1] for item in self._sets)])

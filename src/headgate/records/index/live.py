@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints
     from headgate.core.event import Event, Id
     from headgate.records.events.columns import Columns
     from headgate.records.index.arrays import Events
@@ -110,7 +111,7 @@ class Base(FrozenBase):
         """Match encoded events."""
         return self.matcher.match(events, self.removed)
 
-    def first(self, event: Event, count: int, at_least: int = 0) -> NDArray[np.int64]:
+    def first(self, event: Event, count: int, at_least: int = 0) -> Ints:
         """List the first matches from `at_least` on, at most `count`, in rising order.
 
         In windows if events have had many more matches than are wanted lately, otherwise all and then cut.
@@ -125,7 +126,7 @@ class Base(FrozenBase):
         scratch.note(len(matches))
         return matches[:count].astype(np.int64)
 
-    def _first(self, encoded: Events, events: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _first(self, encoded: Events, events: int, count: int) -> tuple[Ints, Ints]:
         """List the first matches of some events, as many as are expected to have many more."""
         filters, scratch = len(self.ids), self.matcher.scratch()
         expected = count * filters / max(1.0, scratch.matches)
@@ -201,7 +202,7 @@ class Cursor:
         """Find the first match from `at_least` on, or -1."""
         return int(next(iter(self.take(at_least, 1)), -1))
 
-    def take(self, at_least: int, count: int, window: int = WINDOW) -> NDArray[np.int64]:
+    def take(self, at_least: int, count: int, window: int = WINDOW) -> Ints:
         """List the first matches from `at_least` on, at most `count`; `window`: how far to look at first."""
         if at_least < self._passed:
             self._rewind()
@@ -246,7 +247,7 @@ class Together(NamedTuple):
     joint: JointMatcher | None
     rest: list[Layer | Loose]
 
-    def removed(self, base: Base, removed: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+    def removed(self, base: Base, removed: Bytes) -> list[Bytes]:
         """Return what was removed of the base and of each layer."""
         return [base.removed, *(layer.removed(removed) for layer in self.layers)]
 
@@ -338,22 +339,20 @@ class State(LiveState[Base, Layers]):
                     return late.ids[at] if first is None else min(first, late.ids[at])
         return first
 
-    def numbers(self, event: Event, count: int | None, at_least: int | None) -> NDArray[np.int64]:
+    def numbers(self, event: Event, count: int | None, at_least: int | None) -> Ints:
         """List the first matches from `at_least` on, if ids are whole numbers, in rising order."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
         first = 0 if at_least is None or not len(base.ids) else base.ids.place(at_least)
         filters = base.first(event, len(base.ids) if count is None else count, first)
-        ids: NDArray[np.int64] = base.numbers[filters]
+        ids: Ints = base.numbers[filters]
         if view.filters:
             matches = self._late(view, event, removed)
             late = np.array(matches.ids, np.int64)[removed[matches.places] == 0]
             ids = np.sort(np.concatenate([ids, late if at_least is None else late[late >= at_least]]))
         return ids[:count]
 
-    def first_numbers(
-        self, events: pa.RecordBatch | Sequence[Event], count: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def first_numbers(self, events: pa.RecordBatch | Sequence[Event], count: int) -> tuple[Ints, Ints]:
         """List the first matches of each of some events: their places, and ids, which are whole numbers."""
         base = self.base
         view, removed = self.tail.view(), self.tail_removed
@@ -371,7 +370,7 @@ class State(LiveState[Base, Layers]):
             return both.events, both.filters
         return rows, ids
 
-    def _late(self, view: LateView, event: Event, removed: NDArray[np.uint8]) -> LateMatches:
+    def _late(self, view: LateView, event: Event, removed: Bytes) -> LateMatches:
         """Return the late filters that hold; this thread keeps them for when it asks about the event again.
 
         What is removed after that is still among them.

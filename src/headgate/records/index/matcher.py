@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.core.event import Event
     from headgate.core.values import Kind, Path
     from headgate.records.events.encode import LineCodes
@@ -131,7 +132,7 @@ NO_BOUND = 1 << 62
 class Pairs(NamedTuple):
     """Matches as numbers: filter `filters[i]` holds for event `events[i]`; sorted by event, then filter."""
 
-    events: NDArray[np.int64]
+    events: Ints
     filters: NDArray[Any]
 
     def first(self, count: int) -> Pairs:
@@ -160,12 +161,12 @@ class Matcher:
         given = columns_of(events) if isinstance(events, pa.RecordBatch) else events
         return encode(given, self.built) if isinstance(given, Columns) else self.encoder.encode(given)
 
-    def match(self, events: Events, removed: NDArray[np.uint8]) -> Pairs:
+    def match(self, events: Events, removed: Bytes) -> Pairs:
         """Match encoded events; removed[f] says that filter f is passed over."""
         return self.match_some(events, 0, len(events.codes), removed)[1]
 
     def match_some(
-        self, events: Events, begin: int, count: int, removed: NDArray[np.uint8], most: int = NO_BOUND
+        self, events: Events, begin: int, count: int, removed: Bytes, most: int = NO_BOUND
     ) -> tuple[int, Pairs]:
         """Match encoded events from one on, until they are `count` or have `most` matches together.
 
@@ -173,7 +174,7 @@ class Matcher:
         """
         scratch = self.scratch()
         counts = np.zeros(count, np.int64)
-        parts: list[NDArray[np.int32]] = []
+        parts: list[Ints32] = []
         done, total = begin, 0
         while done < count and total < most:
             stamp = scratch.stamps(count - done) - done
@@ -207,7 +208,7 @@ class Matcher:
         filters = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int32), *parts])
         return done, Pairs(np.repeat(np.arange(begin, done), counts[begin:done]), filters)
 
-    def match_one(self, event: Event, removed: NDArray[np.uint8]) -> NDArray[np.int32]:
+    def match_one(self, event: Event, removed: Bytes) -> Ints32:
         """Match one event given as Python values; returns the filters, rising."""
         scratch = self.scratch()
         encoded = self.encoder.encode_one(event, scratch.row)
@@ -248,7 +249,7 @@ class JointMatcher:
         several = len(matchers) > 1
         return cls(matchers) if several and together([each.encoder for each in matchers]) else None
 
-    def match_one(self, event: Event, removed: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.int32]]:
+    def match_one(self, event: Event, removed: Sequence[Bytes]) -> list[Ints32]:
         """Match one event by each index; gives what each has found, until this thread asks again."""
         desk: JointDesk | None = getattr(self._local, "desk", None)
         if desk is None:
@@ -257,7 +258,7 @@ class JointMatcher:
         self._encoder.write_one(event, desk.joint)
         return desk.match(removed)
 
-    def match_many(self, events: Sequence[Event], removed: Sequence[NDArray[np.uint8]]) -> list[Pairs]:
+    def match_many(self, events: Sequence[Event], removed: Sequence[Bytes]) -> list[Pairs]:
         """Match many events by each index."""
         return [
             each.match(encoded, gone)
@@ -277,7 +278,7 @@ class JointDesk:
         self._table = table_of(self._tables)
         self._stamps, self._counts = (np.zeros(len(scratches), np.int64) for _ in range(2))
 
-    def match(self, removed: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.int32]]:
+    def match(self, removed: Sequence[Bytes]) -> list[Ints32]:
         """Match the event that was encoded; `removed` are those of each index."""
         while True:
             self._prepare(removed)
@@ -288,7 +289,7 @@ class JointDesk:
             self._scratches[at].make_room(int(self._counts[at]))
             self._counts[:] = 0
 
-    def _prepare(self, removed: Sequence[NDArray[np.uint8]]) -> None:
+    def _prepare(self, removed: Sequence[Bytes]) -> None:
         """Write down all that has changed since: others ask each index by itself, and make room."""
         for k, scratch in enumerate(self._scratches):
             if scratch.shown is not self.joint.own[k]:
@@ -372,7 +373,7 @@ class MatcherScratch:
                 self.table[first + EACH * position : first + EACH * (position + 1)] = row_of(own)
         self.shown = event
 
-    def remove(self, removed: NDArray[np.uint8]) -> None:
+    def remove(self, removed: Bytes) -> None:
         """Pass over some filters from now on."""
         self.removed = removed
         self.table[-EACH:] = row_of(removed)

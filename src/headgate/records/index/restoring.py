@@ -23,9 +23,7 @@ from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bools, Bytes, Ints, Ints32
     from headgate.records.index.arrays import BuiltIndex
     from headgate.records.index.entries import Checks
     from headgate.records.index.lines import Lines
@@ -44,11 +42,11 @@ class _Cells(NamedTuple):
     """
 
     start: Ints
-    cells: NDArray[np.int32]
-    reach: NDArray[np.int32]
+    cells: Ints32
+    reach: Ints32
 
 
-def read_programs(built: BuiltIndex, keep: NDArray[np.bool_], tree: Callable[[int], Programs]) -> Programs:
+def read_programs(built: BuiltIndex, keep: Bools, tree: Callable[[int], Programs]) -> Programs:
     """Read the filters that `keep` marks, in order; `tree(f)` gives the program of one kept as a tree."""
     arrays = built.arrays
     entries = full_entries(arrays)
@@ -85,7 +83,7 @@ def _by_code(built: BuiltIndex) -> _Cells:
 
 
 @kernel
-def _measure_runs(cells: NDArray[np.int32], reach: NDArray[np.int32]) -> None:
+def _measure_runs(cells: Ints32, reach: Ints32) -> None:
     for i in range(len(cells) - 2, -1, -1):
         if cells[i] + 1 == cells[i + 1]:
             reach[i] = reach[i + 1] + 1
@@ -140,7 +138,7 @@ def _read(built: BuiltIndex, entries: Ints, filters: int) -> Programs:
     )
 
 
-def _tokens(checks: Ints, owner: NDArray[np.int32], filters: int) -> tuple[NDArray[np.int32], Ints]:
+def _tokens(checks: Ints, owner: Ints32, filters: int) -> tuple[Ints32, Ints]:
     """Join the leaves of each entry by AND, and the entries of each filter by OR; one that has none is FALSE.
 
     >>> _tokens(np.array([2, 1, 0]), np.array([0, 0, 2]), 3)[0].tolist() == [0, 1, AND, 2, OR, FALSE, TRUE]
@@ -167,8 +165,8 @@ class _Ranges(NamedTuple):
     """Ranges of keys: ranges[c] of check c, which holds for NULL if on_null[c]."""
 
     ranges: Ints
-    on_null: NDArray[np.uint8]
-    facet: NDArray[np.uint8]
+    on_null: Bytes
+    facet: Bytes
     low: Ints
     high: Ints
 
@@ -195,7 +193,7 @@ def _ranges(built: BuiltIndex, checks: Checks) -> _Ranges:
 def _write_ranges(
     lines: Lines,
     column_start: Ints,
-    line_base: NDArray[np.int32],
+    line_base: Ints32,
     by_code: _Cells,
     empty_text: int,
     longest: int,

@@ -18,9 +18,7 @@ from headgate.records.programs.programs import ALL, GLOB, starts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.records.programs.programs import Programs
 
 
@@ -67,7 +65,7 @@ class Split(NamedTuple):
     """
 
     part_start: Ints
-    part_leaf: NDArray[np.int32]
+    part_leaf: Ints32
     range_part: Ints
     name: Ints
 
@@ -97,13 +95,13 @@ def split_leaves(programs: Programs) -> Split:
 @kernel
 def _split(
     range_start: Ints,
-    range_facet: NDArray[np.uint8],
-    leaf_kind: NDArray[np.uint8],
-    is_side: NDArray[np.uint8],
-    home: NDArray[np.uint8],
-    member: NDArray[np.uint8],
+    range_facet: Bytes,
+    leaf_kind: Bytes,
+    is_side: Bytes,
+    home: Bytes,
+    member: Bytes,
     part_count: Ints,
-    part_side: NDArray[np.uint8],
+    part_side: Bytes,
     range_part: Ints,
 ) -> int:
     """Divide each leaf by side; part_side 0 is one that any side would do for. Returns the parts."""

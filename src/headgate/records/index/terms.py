@@ -24,9 +24,7 @@ from headgate.records.programs.programs import ALL, starts
 from headgate.records.programs.tokens import AND, OR, TRUE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Ints
+    from headgate.core.arrays import Ints, Ints32
     from headgate.records.index.access import Atoms
     from headgate.records.index.lines import Parts
     from headgate.records.programs.programs import Programs
@@ -47,9 +45,9 @@ class Terms(NamedTuple):
     """
 
     term_start: Ints
-    term_filter: NDArray[np.int32]
-    part: NDArray[np.int32]
-    trees: NDArray[np.int32]
+    term_filter: Ints32
+    part: Ints32
+    trees: Ints32
 
 
 def make_terms(programs: Programs, parts: Parts) -> Terms:
@@ -67,9 +65,7 @@ def make_terms(programs: Programs, parts: Parts) -> Terms:
 
 
 @kernel
-def _count_terms(
-    token_start: Ints, tokens: NDArray[np.int32], part_start: Ints, terms: Ints, sizes: Ints
-) -> None:
+def _count_terms(token_start: Ints, tokens: Ints32, part_start: Ints, terms: Ints, sizes: Ints) -> None:
     """Count the terms of each filter and the parts in all of them, up to a bound."""
     counts = np.empty(_STACK, np.int64)
     lengths = np.empty(_STACK, np.int64)
@@ -100,12 +96,7 @@ def _count_terms(
 
 @kernel
 def _list_terms(
-    token_start: Ints,
-    tokens: NDArray[np.int32],
-    part_start: Ints,
-    wanted: Ints,
-    lengths: Ints,
-    term_parts: NDArray[np.int32],
+    token_start: Ints, tokens: Ints32, part_start: Ints, wanted: Ints, lengths: Ints, term_parts: Ints32
 ) -> None:
     """Write the parts of each term of the filters that have some wanted."""
     longest = 0
@@ -173,7 +164,7 @@ JUMPS = 2
 
 @kernel
 def _cover_leaf(
-    atoms: Atoms, parts: Parts, gram_atom: Ints, leaf: int, level_of: NDArray[np.int32]
+    atoms: Atoms, parts: Parts, gram_atom: Ints, leaf: int, level_of: Ints32
 ) -> tuple[float, int]:
     """Weigh the cheapest cover of a leaf, part by part; returns its weight and its atoms."""
     none = np.empty(0, np.int64)
@@ -198,7 +189,7 @@ def _cover_leaf(
 
 
 @kernel
-def cover_tree(atoms: Atoms, parts: Parts, gram_atom: Ints, tokens: NDArray[np.int32], out: Ints) -> int:
+def cover_tree(atoms: Atoms, parts: Parts, gram_atom: Ints, tokens: Ints32, out: Ints) -> int:
     """Write the atoms of the cheapest cover of a tree; returns how many, -1 if it has no good one."""
     size = len(tokens)
     weight = np.empty(size, np.float64)
@@ -250,7 +241,7 @@ def cover_tree(atoms: Atoms, parts: Parts, gram_atom: Ints, tokens: NDArray[np.i
     return n
 
 
-def token_words(parts: Parts, words: Ints, tokens: NDArray[np.int32]) -> Ints:
+def token_words(parts: Parts, words: Ints, tokens: Ints32) -> Ints:
     """Count the words of the checks, with their jumps, of each token of trees; `words` are those of parts."""
     leaves = np.bincount(parts.part_leaf, words + JUMPS, len(parts.part_start) - 1).astype(np.int64)
     constant = np.where(tokens <= TRUE, 1 + JUMPS, 0)
@@ -258,7 +249,7 @@ def token_words(parts: Parts, words: Ints, tokens: NDArray[np.int32]) -> Ints:
 
 
 @kernel
-def write_tree(parts: Parts, tokens: NDArray[np.int32], words_of: Ints, out: NDArray[np.int32]) -> None:
+def write_tree(parts: Parts, tokens: Ints32, words_of: Ints, out: Ints32) -> None:
     """Write a tree's checks with their jumps; `words_of` are those of each token.
 
     A child's jumps are those of its parent, but for the left child of an AND (if true, on to the right one)

@@ -13,8 +13,7 @@ from headgate.records.index.checking import checks_hold
 from headgate.records.index.kernels import behind_entry, is_allowed, open_event
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints, Ints32, Words
     from headgate.records.index.arrays import Events, RecordArrays
 
 STEADY = 16
@@ -30,11 +29,11 @@ class Walk(NamedTuple):
     bits             of the filters of a window, all zero before and after one
     """
 
-    clusters: NDArray[np.int32]
-    fail: NDArray[np.uint64]
-    buckets: NDArray[np.uint8]
-    removed: NDArray[np.uint8]
-    bits: NDArray[np.uint64]
+    clusters: Ints32
+    fail: Words
+    buckets: Bytes
+    removed: Bytes
+    bits: Words
 
 
 @bare
@@ -106,7 +105,7 @@ def next_matches(
     unkeyed: int,
     wanted: int,
     window: int,
-    out: NDArray[np.int64],
+    out: Ints,
 ) -> tuple[int, int, int]:
     """Find the first filters from `at_least` on that hold: `wanted` and perhaps some more.
 
@@ -139,13 +138,7 @@ def next_matches(
 
 @kernel
 def first_matches(
-    index: RecordArrays,
-    events: Events,
-    removed: NDArray[np.uint8],
-    window: int,
-    longest: int,
-    out: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    index: RecordArrays, events: Events, removed: Bytes, window: int, longest: int, out: Ints, counts: Ints
 ) -> int:
     """Find the first filters that hold for each of some events: of e out[e, :counts[e]], as many as fit.
 

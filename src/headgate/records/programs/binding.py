@@ -37,8 +37,7 @@ from headgate.records.programs.tokens import AND, FALSE, OR, TRUE, Program
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints
     from headgate.records.language.model import Expression
     from headgate.records.programs.programs import Programs
     from headgate.records.programs.shapes import Role, Shape, Skeleton
@@ -146,10 +145,10 @@ def compile_filters(texts: Iterable[str] | TextPool) -> CompiledTexts:
     return CompiledTexts(joined if in_order else take(joined, np.argsort(where)), refused)
 
 
-def _by_columns(texts: TextPool) -> tuple[list[Programs], list[NDArray[np.int64]]]:
+def _by_columns(texts: TextPool) -> tuple[list[Programs], list[Ints]]:
     """Compile texts that differ in their numbers only; returns programs, and whose they are."""
     parts: list[Programs] = []
-    places: list[NDArray[np.int64]] = []
+    places: list[Ints] = []
     for family in find_families(texts)[0]:
         shape = find_shape(texts.text(int(family.rows[0])))
         slots = None if shape is None else read_slots(shape, family.mantissa.shape[1])

@@ -23,7 +23,7 @@ import numpy as np
 from headgate.records.programs.leaves import float_key, float_keys
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Floats64, Ints
 
 SHORT = 15
 """Digits of a short decimal."""
@@ -81,7 +81,7 @@ def whole_key(value: int) -> int:
     return double_cuts(float(value))[0] + 1
 
 
-def double_numbers(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def double_numbers(values: Floats64) -> Ints:
     """Number doubles as the keys of decimals do; none of them may be beyond all decimals."""
     keys = float_keys(np.abs(values)) - (_FIRST - 1)
     return np.where(values == 0, 0, np.where(values < 0, -keys, keys)).astype(np.int64)

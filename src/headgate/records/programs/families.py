@@ -19,9 +19,7 @@ from headgate.records.programs.programs import starts
 from headgate.records.programs.shapes import MAX_TEXT
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from headgate.core.arrays import Bytes, Ints
+    from headgate.core.arrays import Bools, Bytes, Ints, Words
     from headgate.core.interning import TextPool
 
 
@@ -85,7 +83,7 @@ def find_families(texts: TextPool, least: int = LEAST) -> tuple[list[Family], In
     return families, np.flatnonzero(~taken)
 
 
-def read_numbers(texts: TextPool) -> tuple[NDArray[np.uint64], Numbers]:
+def read_numbers(texts: TextPool) -> tuple[Words, Numbers]:
     """Read the numbers of texts, and sum up all else of each in 64 bits; 0 if one is not read here."""
     counts = np.zeros(texts.size, np.int64)
     digests = np.zeros(texts.size, np.uint64)
@@ -159,13 +157,7 @@ def _number(data: Bytes, at: int, stop: int) -> tuple[int, int, int, bool]:
 
 @kernel
 def _scan(
-    data: Bytes,
-    offsets: Ints,
-    longest: int,
-    counts: Ints,
-    digests: NDArray[np.uint64],
-    numbers: Numbers,
-    fill: int,
+    data: Bytes, offsets: Ints, longest: int, counts: Ints, digests: Words, numbers: Numbers, fill: int
 ) -> None:
     """Count the numbers of each text and sum up the rest, or, with `fill`, write the numbers down."""
     for t in range(len(offsets) - 1):
@@ -210,7 +202,7 @@ def _scan(
 
 
 @kernel
-def _compare(data: Bytes, offsets: Ints, numbers: Numbers, rows: Ints, alike: NDArray[np.bool_]) -> None:
+def _compare(data: Bytes, offsets: Ints, numbers: Numbers, rows: Ints, alike: Bools) -> None:
     """Tell which texts are like the first: digests may be the same by chance."""
     model = rows[0]
     width = numbers.start[model + 1] - numbers.start[model]

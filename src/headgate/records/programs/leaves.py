@@ -20,8 +20,7 @@ from headgate.records.programs.intervals import NUMBERS, TEXTS, Intervals, compl
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints
     from headgate.records.programs.intervals import Interval
 
 
@@ -79,7 +78,7 @@ def line(facet: Facet) -> Interval:
     return TEXTS if facet in TEXT_FACETS else NUMBERS
 
 
-def float_keys(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def float_keys(values: Floats64) -> Ints:
     """Map doubles to whole numbers in Spark's order: -0.0 is 0.0, NaN equals NaN and comes last.
 
     >>> keys = float_keys(np.array([-1.0, -0.0, 0.0, 2.5, np.inf, np.nan]))

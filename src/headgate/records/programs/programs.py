@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.core.values import Path
 
 VALUE, ANY, ALL, GLOB, NOT_GLOB = range(5)
@@ -41,16 +42,16 @@ class Programs(NamedTuple):
     texts         in any order, each once
     """
 
-    token_start: NDArray[np.int64]
-    tokens: NDArray[np.int32]
-    leaf_kind: NDArray[np.uint8]
-    leaf_attribute: NDArray[np.int32]
-    leaf_on_null: NDArray[np.uint8]
-    range_start: NDArray[np.int64]
-    range_facet: NDArray[np.uint8]
-    range_low: NDArray[np.int64]
-    range_high: NDArray[np.int64]
-    glob_start: NDArray[np.int64]
+    token_start: Ints
+    tokens: Ints32
+    leaf_kind: Bytes
+    leaf_attribute: Ints32
+    leaf_on_null: Bytes
+    range_start: Ints
+    range_facet: Bytes
+    range_low: Ints
+    range_high: Ints
+    glob_start: Ints
     glob_tokens: NDArray[np.int16]
     texts: TextPool
     attributes: tuple[Path, ...]
@@ -130,7 +131,7 @@ def concatenate(parts: Sequence[Programs]) -> Programs:
     )
 
 
-def take(programs: Programs, order: NDArray[np.int64]) -> Programs:
+def take(programs: Programs, order: Ints) -> Programs:
     """Return the filters of the given numbers, in that order; what they do not name is left out.
 
     Leaves, attributes and texts are numbered in the order in which filters name them.

@@ -18,6 +18,8 @@ from headgate.records.programs.tokens import AND, OR, TRUE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Bytes, Ints, Ints32
+
 
 LEAF_WORDS, RANGE_WORDS, GUARD_WORDS = 4, 3, 4
 KIND_MASK, ON_NULL = 7, 8
@@ -56,15 +58,15 @@ class TailArrays(NamedTuple):
     `filters`, and what these name, never changes.
     """
 
-    token_start: NDArray[np.int64]
-    tokens: NDArray[np.int64]
-    leaves: NDArray[np.int64]
-    ranges: NDArray[np.int64]
+    token_start: Ints
+    tokens: Ints
+    leaves: Ints
+    ranges: Ints
     globs: NDArray[np.int16]
-    guard_start: NDArray[np.int64]
-    guards: NDArray[np.int64]
-    text_offsets: NDArray[np.int64]
-    text_data: NDArray[np.uint8]
+    guard_start: Ints
+    guards: Ints
+    text_offsets: Ints
+    text_data: Bytes
     filters: int
 
 
@@ -79,14 +81,14 @@ class TailEvent(NamedTuple):
                   they are, and then their keys or the numbers of texts, multi_has likewise
     """
 
-    has: NDArray[np.uint8]
-    keys: NDArray[np.int64]
-    bits: NDArray[np.int64]
-    places: NDArray[np.int64]
-    multi_has: NDArray[np.uint8]
-    multi_keys: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    data: NDArray[np.uint8]
+    has: Bytes
+    keys: Ints
+    bits: Ints
+    places: Ints
+    multi_has: Bytes
+    multi_keys: Ints
+    offsets: Ints
+    data: Bytes
 
 
 @bare_inner
@@ -114,9 +116,7 @@ def _passes(tail: TailArrays, event: TailEvent, f: int) -> bool:
 
 
 @bare_inner
-def _order(
-    data: NDArray[np.uint8], start: int, stop: int, other: NDArray[np.uint8], begin: int, end: int
-) -> int:
+def _order(data: Bytes, start: int, stop: int, other: Bytes, begin: int, end: int) -> int:
     """Compare two texts: negative, 0 or positive."""
     while start < stop and begin < end:
         if data[start] != other[begin]:
@@ -199,7 +199,7 @@ def _leaf_holds(tail: TailArrays, event: TailEvent, leaf: int) -> bool:
 
 
 @bare_inner
-def _holds(tail: TailArrays, event: TailEvent, f: int, stack: NDArray[np.bool_]) -> bool:
+def _holds(tail: TailArrays, event: TailEvent, f: int, stack: Bools) -> bool:
     tokens, t, last = tail.tokens, tail.token_start[f], tail.token_start[f + 1]
     top = 0
     while t < last:
@@ -222,13 +222,7 @@ def _holds(tail: TailArrays, event: TailEvent, f: int, stack: NDArray[np.bool_])
 
 
 @bare
-def match_tail(
-    tail: TailArrays,
-    event: TailEvent,
-    removed: NDArray[np.uint8],
-    stack: NDArray[np.bool_],
-    out: NDArray[np.int32],
-) -> int:
+def match_tail(tail: TailArrays, event: TailEvent, removed: Bytes, stack: Bools, out: Ints32) -> int:
     """List the filters that hold for an event in `out`, rising; returns how many."""
     n = 0
     for f in range(tail.filters):

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Bytes, Ints32
     from headgate.core.values import Path
     from headgate.records.programs.intervals import Cut
     from headgate.records.programs.leaves import Leaf, SetLeaf
@@ -225,9 +224,7 @@ class Tail:
             known = self._texts[text] = (2 * number, text_hash(data))
         return known[0] + after, known[1]
 
-    def match_one(
-        self, view: TailView, attributes: Mapping[Path, object], removed: NDArray[np.uint8]
-    ) -> NDArray[np.int32]:
+    def match_one(self, view: TailView, attributes: Mapping[Path, object], removed: Bytes) -> Ints32:
         """Match one event; returns the positions of the filters that hold, rising.
 
         removed[p] says that position p is passed over.
@@ -239,7 +236,7 @@ class Tail:
         event = encode_one(view.sides, view.named, attributes)
         return matches[: match_tail(view.arrays, event, removed, np.empty(MAX_HEIGHT, np.bool_), matches)]
 
-    def programs(self, keep: NDArray[np.bool_]) -> Programs:
+    def programs(self, keep: Bools) -> Programs:
         """Return the kept ones of the first `len(keep)` filters, in columns; any thread may ask."""
         view = self._view
         arrays, filters = view.arrays, len(keep)

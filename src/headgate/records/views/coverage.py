@@ -29,8 +29,7 @@ from headgate.records.programs.tokens import AND, FALSE, OR, TRUE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints, Ints32, Words
     from headgate.records.language.model import Expression
     from headgate.records.programs.intervals import Cut
 
@@ -159,14 +158,14 @@ class _Group(NamedTuple):
     """Sets over one attribute with one quantifier and the same facets: ranks of first and last cuts."""
 
     facets: tuple[Facet, ...]
-    numbers: NDArray[np.int64]
-    lows: dict[Facet, NDArray[np.int64]]
-    highs: dict[Facet, NDArray[np.int64]]
-    on_null: NDArray[np.bool_]
-    simple: NDArray[np.bool_]
+    numbers: Ints
+    lows: dict[Facet, Ints]
+    highs: dict[Facet, Ints]
+    on_null: Bools
+    simple: Bools
 
 
-def implied(clauses: Sequence[ViewClause]) -> list[NDArray[np.int32]]:
+def implied(clauses: Sequence[ViewClause]) -> list[Ints32]:
     """List for each clause the others that it implies, rising."""
     looking: dict[str, list[int]] = {}
     for number, clause in enumerate(clauses):
@@ -174,7 +173,7 @@ def implied(clauses: Sequence[ViewClause]) -> list[NDArray[np.int32]]:
             looking.setdefault(path, []).append(number)
     plain = [_is_plain(clause.tree) for clause in clauses]
     odd = {path: [each for each in numbers if not plain[each]] for path, numbers in looking.items()}
-    weaker: list[list[NDArray[np.int32]]] = [[] for _ in clauses]
+    weaker: list[list[Ints32]] = [[] for _ in clauses]
     for weak, clause in enumerate(clauses):
         # What implies a clause looks at all of its names; if it has none, at some attribute of it.
         asked = odd if plain[weak] else looking
@@ -199,7 +198,7 @@ def _is_plain(tree: Tree) -> bool:
     return isinstance(tree, SetLeaf) and all(facet != Facet.PRESENT for facet, _ in tree.sets)
 
 
-def _compare_sets(leaves: dict[int, SetLeaf], weaker: list[list[NDArray[np.int32]]]) -> None:
+def _compare_sets(leaves: dict[int, SetLeaf], weaker: list[list[Ints32]]) -> None:
     ranks = _ranks(leaves.values())
     sharing: dict[object, dict[tuple[Facet, ...], list[int]]] = {}
     for number, leaf in leaves.items():
@@ -214,7 +213,7 @@ def _compare_sets(leaves: dict[int, SetLeaf], weaker: list[list[NDArray[np.int32
                     weaker[strong].append(_inside(group, position, other, leaves))
 
 
-def _inside(group: _Group, position: int, other: _Group, leaves: dict[int, SetLeaf]) -> NDArray[np.int32]:
+def _inside(group: _Group, position: int, other: _Group, leaves: dict[int, SetLeaf]) -> Ints32:
     """List the sets of a group that one of another group lies in, but for itself."""
     may = other.on_null | ~group.on_null[position]
     for facet in group.facets:
@@ -267,11 +266,11 @@ class Conjunctions(NamedTuple):
     each view: a bit for each clause, bit 0 alone if it has none, no bit if it takes no part in plans.
     """
 
-    starts: NDArray[np.int64]
-    clauses: NDArray[np.int32]
-    needed: NDArray[np.uint64]
-    offsets: NDArray[np.int64]
-    implied: NDArray[np.int32]
+    starts: Ints
+    clauses: Ints32
+    needed: Words
+    offsets: Ints
+    implied: Ints32
 
 
 @bare_inner
@@ -304,12 +303,7 @@ def _embeds(views: Conjunctions, source: int, target: int) -> bool:
 
 @bare
 def cover(
-    views: Conjunctions,
-    whole: bool,
-    sources: NDArray[np.int32],
-    targets: NDArray[np.int32],
-    embeds: NDArray[np.bool_],
-    masks: NDArray[np.uint64],
+    views: Conjunctions, whole: bool, sources: Ints32, targets: Ints32, embeds: Bools, masks: Words
 ) -> None:
     """Answer for pairs of views; with `whole`, what a view gives is enough to test all clauses again."""
     for i in range(len(sources)):
@@ -333,13 +327,13 @@ def cover(
 
 
 @bare_inner
-def _mark(words: NDArray[np.uint64], view: int, clause: int) -> None:
+def _mark(words: Words, view: int, clause: int) -> None:
     bit = (np.uint64(clause + 1) * _ODD) >> _HIGH
     words[2 * view + np.int64(bit >> np.uint64(6))] |= _ONE << (bit & np.uint64(63))
 
 
 @bare
-def sign(views: Conjunctions, demands: NDArray[np.uint64], offers: NDArray[np.uint64]) -> None:
+def sign(views: Conjunctions, demands: Words, offers: Words) -> None:
     """Mark the clauses that each view demands of a target, and those that it implies as one."""
     for view in range(len(views.starts) - 1):
         for i in range(views.starts[view], views.starts[view + 1]):

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.event import Id
     from headgate.records.language.model import Expression
     from headgate.records.views.coverage import Tree, ViewClause
@@ -193,7 +192,7 @@ class RecordViews(Views):
         ]
 
 
-def _rows(rows: Sequence[Sequence[int] | NDArray[np.int32]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _rows(rows: Sequence[Sequence[int] | Ints32]) -> tuple[Ints, Ints32]:
     """Lay rows end to end: where each begins, one more at the end, and what they hold."""
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64
     from headgate.report.runs.model import BusySubscription, Histogram, Partition, RunPage, StreamBatch
 
 
@@ -84,7 +84,7 @@ def throughput(page: RunPage) -> Chart:
     return Chart("throughput", heading, caption, 3.2, draw)
 
 
-def rates(parts: Sequence[Partition]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def rates(parts: Sequence[Partition]) -> tuple[Floats64, Floats64]:
     """Spread each batch's events evenly over its time, and sum them in equal slices of the job."""
     starts = np.array([each.start for each in parts])
     # A batch that took no measurable time still adds its events to the slice it fell in.

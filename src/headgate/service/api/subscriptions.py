@@ -42,8 +42,7 @@ from headgate.service.tenant.building import RefusedLine
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints
     from headgate.service.storage.subscriptions import Stored
     from headgate.service.tenant.tenant import Tenant
 
@@ -338,9 +337,7 @@ def ordered(tenant: Tenant, query: SubscriptionQuery) -> tuple[list[Stored], str
     return listed, None
 
 
-def _by_id(
-    tenant: Tenant, query: SubscriptionQuery, numbers: NDArray[np.int64]
-) -> tuple[list[Stored], str | None]:
+def _by_id(tenant: Tenant, query: SubscriptionQuery, numbers: Ints) -> tuple[list[Stored], str | None]:
     ids, more = query.cut(
         sorted(each for each in tenant.names.ids_of(numbers.tolist()) if each > query.after), str
     )
@@ -348,7 +345,7 @@ def _by_id(
     return [each for each in listed if each is not None], more
 
 
-def _wanted(tenant: Tenant, query: SubscriptionQuery) -> NDArray[np.int64]:
+def _wanted(tenant: Tenant, query: SubscriptionQuery) -> Ints:
     names = tenant.names
     consumer = query.consumer
     numbers = names.present(
@@ -362,7 +359,7 @@ def _wanted(tenant: Tenant, query: SubscriptionQuery) -> NDArray[np.int64]:
     return numbers
 
 
-def _values(tenant: Tenant, query: SubscriptionQuery, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+def _values(tenant: Tenant, query: SubscriptionQuery, numbers: Ints) -> Ints:
     """Return what each is sorted by, the smallest first."""
     if query.sort == "most":
         return -tenant.counts.counts(numbers)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     import apsw
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints
+
     Write = Callable[[apsw.Connection], object]
     """A change of state."""
 
@@ -87,7 +89,7 @@ class Block:
             return self.held
         return self.held[int(self.held_ends[row - 1]) if row else 0 : int(self.held_ends[row])]
 
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """Return for each match the event's row."""
         counts = np.diff(self.ends, prepend=np.uint32(0))
         return np.repeat(np.arange(len(self.texts)), counts)

@@ -25,8 +25,7 @@ from headgate.workloads.records.synthetic import SpecifiedWorkload
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints32
     from headgate.workloads.columns import Bools, Ints, Texts
 
 
@@ -56,9 +55,9 @@ _HOP = 1.0
 class Structure(NamedTuple):
     """A graph as arrays; edges ascend by their source, then by their target."""
 
-    kind: NDArray[np.uint8]
-    edge_source: NDArray[np.int32]
-    edge_target: NDArray[np.int32]
+    kind: Bytes
+    edge_source: Ints32
+    edge_target: Ints32
 
     @classmethod
     def frozen(cls, kind: Ints, source: Ints, target: Ints) -> Structure:

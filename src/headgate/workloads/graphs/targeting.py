@@ -27,8 +27,7 @@ from headgate.workloads.records.synthetic import distinct
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes
     from headgate.workloads.columns import Floats, Ints
     from headgate.workloads.records.specification import Attribute
 
@@ -114,9 +113,7 @@ def _widths(
     return width
 
 
-def _operands(
-    attributes: Sequence[Attribute], predicates: _Predicates, key: Key
-) -> tuple[NDArray[np.uint8], Ints, Ints]:
+def _operands(attributes: Sequence[Attribute], predicates: _Predicates, key: Key) -> tuple[Bytes, Ints, Ints]:
     """Draw what predicates compare with; return their operators, where operands start, and them."""
     operator = np.empty(len(predicates.attribute), np.uint8)
     counts = np.empty(len(predicates.attribute), np.int64)
@@ -140,7 +137,7 @@ def _operands(
     return operator, start, operands
 
 
-def _ranged(key: Key, width: Ints, size: int) -> tuple[NDArray[np.uint8], Ints, Ints]:
+def _ranged(key: Key, width: Ints, size: int) -> tuple[Bytes, Ints, Ints]:
     low = integers(key, 0, size)
     high = low + width - 1
     around = high >= size

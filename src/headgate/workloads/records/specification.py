@@ -17,8 +17,7 @@ import pyarrow as pa
 from headgate.workloads.columns import choose, digits, glue, joined
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes
     from headgate.workloads.columns import Bools, Ints, Texts
 
 
@@ -76,7 +75,7 @@ class Specification(NamedTuple):
     conjunction_start: Ints
     predicate_start: Ints
     attribute: Ints
-    operator: NDArray[np.uint8]
+    operator: Bytes
     operand_start: Ints
     operands: Ints
 

@@ -23,8 +23,7 @@ from headgate.workloads.records.specification import Operator, text_order, texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes
     from headgate.workloads.columns import Ints
     from headgate.workloads.records.specification import Attribute, Specification
 
@@ -90,11 +89,7 @@ def numbers(attributes: Sequence[Attribute], key: Callable[[str], Key]) -> Ints:
 
 
 def operands(
-    attributes: Sequence[Attribute],
-    attribute: Ints,
-    operator: NDArray[np.uint8],
-    key: Key,
-    law: OperandLaw,
+    attributes: Sequence[Attribute], attribute: Ints, operator: Bytes, key: Key, law: OperandLaw
 ) -> tuple[Ints, Ints]:
     """Draw the operands of predicates, a row of the key each; return where they start, and them.
 

@@ -30,8 +30,7 @@ from headgate.xml.language.printing import print_pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes
     from headgate.workloads.columns import Floats, Ints
     from headgate.xml.language.model import Node, Pattern
 
@@ -105,7 +104,7 @@ def draw_views(law: ViewLaw, rows: Ints, seed: int, attempts: bytes) -> list[Pat
     return patterns
 
 
-def _numbers(rows: Ints, seed: int, attempts: NDArray[np.uint8]) -> Floats:
+def _numbers(rows: Ints, seed: int, attempts: Bytes) -> Floats:
     """Draw the random numbers of some rows, each at the given attempt."""
     drawn = np.empty((len(rows), _DRAWS))
     address = rows[:, None] * _DRAWS + np.arange(_DRAWS)

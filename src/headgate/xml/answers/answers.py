@@ -35,8 +35,7 @@ from headgate.xml.language.values import holds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Bytes, Ints, Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.events.serialising import Texts
     from headgate.xml.language.model import Pattern
@@ -171,7 +170,7 @@ class PreparedPattern:
         tuples = self._listing.tuples(answer.ids, answer.values, answer.contents, limit)
         return ResultRows(tuples.names, tuples.written(), tuples.complete)
 
-    def _passing(self, document: Document, flat: Flat) -> NDArray[np.bool_]:
+    def _passing(self, document: Document, flat: Flat) -> Bools:
         """Tell which candidates pass the tests, the slow way."""
         keep = np.ones(len(flat.pre), np.bool_)
         for node, (start, stop) in zip(self.pattern.nodes, pairwise(flat.offsets.tolist()), strict=True):
@@ -202,13 +201,13 @@ prepared: Callable[[Pattern], PreparedPattern] = lru_cache(maxsize=4096)(Prepare
 def _find(
     shape: Shape,
     tests: Conditions,
-    spans: NDArray[np.int64],
-    nodes: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    levels: NDArray[np.int32],
-    begins: NDArray[np.int32],
-    stops: NDArray[np.int32],
-    text: NDArray[np.uint8],
+    spans: Ints,
+    nodes: Ints32,
+    ends: Ints32,
+    levels: Ints32,
+    begins: Ints32,
+    stops: Ints32,
+    text: Bytes,
 ) -> tuple[Flat, bool]:
     """Find the nodes that take part in an embedding; false if tests are left to be looked at.
 
@@ -247,7 +246,7 @@ def _find(
 
 
 @kernel
-def _compact(flat: Flat, keep: NDArray[np.bool_]) -> Flat:
+def _compact(flat: Flat, keep: Bools) -> Flat:
     """Leave out what is not kept."""
     offsets, pre, ends, level = flat.offsets, flat.pre, flat.ends, flat.level
     total = 0

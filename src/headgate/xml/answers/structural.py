@@ -22,7 +22,7 @@ from headgate.xml.language.model import CHILD, CONT, ID, ROOT, VAL, Node, Patter
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bools, Ints, Ints32
 
     Texts = Sequence[tuple[str, ...] | None]
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class Ids(NamedTuple):
     """Structural ids, sorted by `pre`, each once."""
 
-    pre: NDArray[np.int32]
-    post: NDArray[np.int32]
-    level: NDArray[np.int32]
+    pre: Ints32
+    post: Ints32
+    level: Ints32
 
-    def take(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Ids:
+    def take(self, which: Bools | Ints) -> Ids:
         """Return some of them."""
         return Ids(self.pre[which], self.post[which], self.level[which])
 
@@ -45,17 +45,17 @@ class Flat(NamedTuple):
     `ends` is the last node of the subtree, `post + level`.
     """
 
-    offsets: NDArray[np.int64]
-    pre: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    level: NDArray[np.int32]
+    offsets: Ints
+    pre: Ints32
+    ends: Ints32
+    level: Ints32
 
 
 class Shape(NamedTuple):
     """The edges of a pattern as arrays: the parent of each node, and whether it is a child of it."""
 
-    parents: NDArray[np.int32]
-    child: NDArray[np.bool_]
+    parents: Ints32
+    child: Bools
 
 
 @lru_cache(maxsize=1024)
@@ -67,7 +67,7 @@ def shape_of(pattern: Pattern) -> Shape:
     )
 
 
-def kept(pattern: Pattern, candidates: Sequence[Ids]) -> list[NDArray[np.bool_]] | None:
+def kept(pattern: Pattern, candidates: Sequence[Ids]) -> list[Bools] | None:
     """Tell for each node of a pattern which candidates take part in an embedding; None if there is none.
 
     Candidates have the labels and satisfy the tests already; only axes are looked at.
@@ -92,11 +92,7 @@ def flattened(candidates: Sequence[Ids]) -> Flat:
 
 
 @kernel
-def reduce_flat(
-    shape: Shape,
-    flat: Flat,
-    keep: NDArray[np.bool_],
-) -> bool:
+def reduce_flat(shape: Shape, flat: Flat, keep: Bools) -> bool:
     """Clear `keep` where a candidate takes part in no embedding of what is kept; false if there is none."""
     parents, child = shape.parents, shape.child
     offsets, pre, ends, level = flat.offsets, flat.pre, flat.ends, flat.level
@@ -282,7 +278,7 @@ def column_names(pattern: Pattern) -> tuple[str, ...]:
 
 
 @kernel
-def list_places(shape: Shape, flat: Flat, bound: NDArray[np.int64], most: int) -> NDArray[np.int32]:
+def list_places(shape: Shape, flat: Flat, bound: Ints, most: int) -> Ints32:
     """List up to so many combinations of the nodes in `bound`: the place of each among the ids of its node.
 
     All candidates take part in an embedding. `keeps[d]` says which still do when the first d nodes are bound.

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headgate.xml.language.model import StructuralId
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints32
     from headgate.xml.language.model import Label
 
 LABELS, PARENTS, ENDS, LEVELS, BEGINS, STOPS = range(6)
@@ -63,13 +61,13 @@ class Document(NamedTuple):
     """
 
     names: tuple[Label, ...]
-    labels: NDArray[np.int32]
-    parents: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    levels: NDArray[np.int32]
-    begins: NDArray[np.int32]
-    stops: NDArray[np.int32]
-    text: NDArray[np.uint8]
+    labels: Ints32
+    parents: Ints32
+    ends: Ints32
+    levels: Ints32
+    begins: Ints32
+    stops: Ints32
+    text: Bytes
 
     def label(self, node: int) -> Label:
         """Return the label of a node."""

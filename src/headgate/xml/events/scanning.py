@@ -15,7 +15,7 @@ from headgate.xml.events.document import BEGINS, ENDS, LABELS, LEVELS, PARENTS, 
 from headgate.xml.events.tokens import NameTable, behind, blank_end, declares, intern, name_end, reference
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bytes, Ints, Ints32
 
 # What became of it; from DOCTYPE on it is refused, whatever the parser says.
 READ = 0
@@ -57,27 +57,20 @@ class ScanResult(NamedTuple):
     nodes: int
     scoped: int
     declared: int
-    text: NDArray[np.uint8]
-    name_starts: NDArray[np.int32]
-    name_stops: NDArray[np.int32]
-    name_kinds: NDArray[np.uint8]
-    labels: NDArray[np.int32]
-    parents: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    levels: NDArray[np.int32]
-    begins: NDArray[np.int32]
-    stops: NDArray[np.int32]
+    text: Bytes
+    name_starts: Ints32
+    name_stops: Ints32
+    name_kinds: Bytes
+    labels: Ints32
+    parents: Ints32
+    ends: Ints32
+    levels: Ints32
+    begins: Ints32
+    stops: Ints32
 
 
 def scan(
-    data: NDArray[np.uint8],
-    room: int,
-    depth: int,
-    attributes: int,
-    children: int,
-    nodes: int,
-    names: int,
-    text: int,
+    data: Bytes, room: int, depth: int, attributes: int, children: int, nodes: int, names: int, text: int
 ) -> ScanResult:
     """Read a document; `room` is the number of nodes that it cannot have more of."""
     most = min(room, nodes)
@@ -124,7 +117,7 @@ def scan(
 
 
 @bare_inner
-def _closes(data: NDArray[np.uint8], at: int) -> bool:
+def _closes(data: Bytes, at: int) -> bool:
     """Tell whether a section of characters ends at a place: ]]> stands there."""
     if at + 2 >= len(data) or data[at] != _CLOSE:
         return False
@@ -133,16 +126,16 @@ def _closes(data: NDArray[np.uint8], at: int) -> bool:
 
 @bare
 def _scan(
-    data: NDArray[np.uint8],
-    columns: NDArray[np.int32],
-    texts: NDArray[np.uint8],
-    values: NDArray[np.uint8],
+    data: Bytes,
+    columns: Ints32,
+    texts: Bytes,
+    values: Bytes,
     table: NameTable,
-    stack: NDArray[np.int32],
+    stack: Ints32,
     attributes: int,
     children: int,
     most_text: int,
-    totals: NDArray[np.int64],
+    totals: Ints,
 ) -> tuple[int, int]:
     """Fill the arrays; return status and place. Totals are nodes, scoped, declared, names, bytes of text."""
     labels, parents, ends = columns[LABELS], columns[PARENTS], columns[ENDS]

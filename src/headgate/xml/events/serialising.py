@@ -20,8 +20,7 @@ from headgate.errors import EventError
 from headgate.xml.language.model import TEXT, is_attribute
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Ints, Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.language.model import Label
 
@@ -60,7 +59,7 @@ class Texts:
         self._vals: dict[int, str] = {}
         self._contents: dict[int, str] = {}
 
-    def vals(self, nodes: NDArray[np.int32]) -> tuple[str, ...]:
+    def vals(self, nodes: Ints32) -> tuple[str, ...]:
         """Return the `val` of each of some nodes; refuse documents that come out many times over."""
         document, known = self._document, self._vals
         # No val is longer than all text.
@@ -72,7 +71,7 @@ class Texts:
                 known[node] = document.val(node)
         return tuple([known[node] for node in numbers])
 
-    def contents(self, nodes: NDArray[np.int32]) -> tuple[str, ...]:
+    def contents(self, nodes: Ints32) -> tuple[str, ...]:
         """Return the `cont` of each of some nodes; refuse documents that come out many times over."""
         known = self._contents
         texts = []
@@ -155,17 +154,17 @@ def _check(total: int) -> None:
 
 @kernel
 def _write(
-    labels: NDArray[np.int32],
-    ends: NDArray[np.int32],
-    begins: NDArray[np.int32],
-    stops: NDArray[np.int32],
-    text: NDArray[np.uint8],
-    name_starts: NDArray[np.int64],
-    name_stops: NDArray[np.int64],
-    pool: NDArray[np.uint8],
-    declared: NDArray[np.uint8],
+    labels: Ints32,
+    ends: Ints32,
+    begins: Ints32,
+    stops: Ints32,
+    text: Bytes,
+    name_starts: Ints,
+    name_stops: Ints,
+    pool: Bytes,
+    declared: Bytes,
     node: int,
-) -> NDArray[np.uint8]:
+) -> Bytes:
     """Write an element with all that is in it. Names of attributes begin with @, that of texts is empty."""
     end = ends[node]
     room = len(declared)
@@ -219,14 +218,7 @@ def _write(
 
 
 @inner
-def _close(
-    start: int,
-    stop: int,
-    tagged: bool,
-    pool: NDArray[np.uint8],
-    out: NDArray[np.uint8],
-    length: int,
-) -> int:
+def _close(start: int, stop: int, tagged: bool, pool: Bytes, out: Bytes, length: int) -> int:
     if tagged:
         out[length] = 47
         out[length + 1] = 62
@@ -239,7 +231,7 @@ def _close(
 
 
 @inner
-def _copy(data: NDArray[np.uint8], start: int, stop: int, out: NDArray[np.uint8], length: int) -> int:
+def _copy(data: Bytes, start: int, stop: int, out: Bytes, length: int) -> int:
     for at in range(start, stop):
         out[length] = data[at]
         length += 1
@@ -247,7 +239,7 @@ def _copy(data: NDArray[np.uint8], start: int, stop: int, out: NDArray[np.uint8]
 
 
 @inner
-def _longer(text: NDArray[np.uint8], begin: int, stop: int) -> int:
+def _longer(text: Bytes, begin: int, stop: int) -> int:
     """Bound how long a text is with its references; the longest has six bytes."""
     length = stop - begin
     for at in range(begin, stop):
@@ -258,9 +250,7 @@ def _longer(text: NDArray[np.uint8], begin: int, stop: int) -> int:
 
 
 @inner
-def _escape(
-    text: NDArray[np.uint8], begin: int, stop: int, quoted: bool, out: NDArray[np.uint8], length: int
-) -> int:
+def _escape(text: Bytes, begin: int, stop: int, quoted: bool, out: Bytes, length: int) -> int:
     """Write a text with references for what is special: between tags, quotes and most blanks are not."""
     for at in range(begin, stop):
         byte = text[at]

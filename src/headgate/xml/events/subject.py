@@ -17,8 +17,7 @@ from headgate.xml.language.model import ANY, ANY_ATTRIBUTE, TEXT, is_attribute
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints, Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.language.model import Label
 
@@ -49,7 +48,7 @@ class Encoder:
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._known: dict[Label, bytes] = {}
 
-    def encode(self, names: Iterable[Label]) -> NDArray[np.int32]:
+    def encode(self, names: Iterable[Label]) -> Ints32:
         """Return for each name the labels that it has, CLASSES of them, -1 for none."""
         known = self._known
         try:
@@ -99,7 +98,7 @@ class Subject:
         )
         self._several: dict[Label, list[Label]] | None = None
 
-    def spans(self, labels: Sequence[Label]) -> NDArray[np.int64] | None:
+    def spans(self, labels: Sequence[Label]) -> Ints | None:
         """Return where the nodes of each label are; None if a label has none."""
         known = self._spans
         try:
@@ -131,7 +130,7 @@ class Subject:
 
 
 @kernel
-def _group(labels: NDArray[np.int32], names: int, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+def _group(labels: Ints32, names: int, nodes: Ints32) -> Ints:
     """Put the nodes of each name together, rising; returns where those of each name end."""
     places = np.zeros(names + 1, np.int64)
     for label in labels:

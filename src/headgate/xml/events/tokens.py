@@ -10,7 +10,7 @@ from headgate.core.jit import bare, bare_inner
 from headgate.core.searching import same_bytes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from headgate.core.arrays import Bytes, Ints32, Words
 
 _LESS, _EQUALS, _GREATER, _SLASH, _COLON = b"<=>/:"
 _AND, _NUMBER_SIGN, _SEMICOLON, _QUOTE, _APOSTROPHE = b"&#;\"'"
@@ -25,7 +25,7 @@ _MOST_TRIED = 256
 
 
 @bare_inner
-def _stands(data: NDArray[np.uint8], at: int, name: tuple[int, ...]) -> bool:
+def _stands(data: Bytes, at: int, name: tuple[int, ...]) -> bool:
     """Tell whether a name stands at a place, before which the data do not end."""
     for offset in range(len(name)):  # noqa: SIM110 -- compiled
         if data[at + offset] != name[offset]:
@@ -34,7 +34,7 @@ def _stands(data: NDArray[np.uint8], at: int, name: tuple[int, ...]) -> bool:
 
 
 @bare_inner
-def name_end(data: NDArray[np.uint8], at: int) -> int:
+def name_end(data: Bytes, at: int) -> int:
     """Find where a name ends: before a blank, a slash, a > or a =."""
     size = len(data)
     while at < size:
@@ -46,7 +46,7 @@ def name_end(data: NDArray[np.uint8], at: int) -> int:
 
 
 @bare_inner
-def blank_end(data: NDArray[np.uint8], at: int) -> int:
+def blank_end(data: Bytes, at: int) -> int:
     """Find where blanks end."""
     size = len(data)
     while at < size and data[at] <= _BLANK:
@@ -55,7 +55,7 @@ def blank_end(data: NDArray[np.uint8], at: int) -> int:
 
 
 @bare_inner
-def behind(data: NDArray[np.uint8], at: int, first: int, second: int) -> int:
+def behind(data: Bytes, at: int, first: int, second: int) -> int:
     """Find what is behind the next `first second >`; a negative `first` is any byte."""
     size = len(data)
     while at < size:
@@ -66,7 +66,7 @@ def behind(data: NDArray[np.uint8], at: int, first: int, second: int) -> int:
 
 
 @bare_inner
-def declares(data: NDArray[np.uint8], start: int, stop: int) -> bool:
+def declares(data: Bytes, start: int, stop: int) -> bool:
     """Tell whether a name is xmlns, or begins with xmlns and a colon."""
     size = len(_XMLNS)
     if stop - start < size or (stop - start > size and data[start + size] != _COLON):
@@ -77,15 +77,15 @@ def declares(data: NDArray[np.uint8], start: int, stop: int) -> bool:
 class NameTable(NamedTuple):
     """Names by number: where each is in the document, and its kind; `slots` finds one by its hash."""
 
-    slots: NDArray[np.int32]
-    hashes: NDArray[np.uint64]
-    starts: NDArray[np.int32]
-    stops: NDArray[np.int32]
-    kinds: NDArray[np.uint8]
+    slots: Ints32
+    hashes: Words
+    starts: Ints32
+    stops: Ints32
+    kinds: Bytes
 
 
 @bare
-def intern(data: NDArray[np.uint8], start: int, stop: int, kind: int, names: NameTable, named: int) -> int:
+def intern(data: Bytes, start: int, stop: int, kind: int, names: NameTable, named: int) -> int:
     """Number a name; a new one gets the number `named`, or -1 if there are as many as may be.
 
     Names that are made to collide are refused too: each time that one comes, all others would be tried.
@@ -116,7 +116,7 @@ def intern(data: NDArray[np.uint8], start: int, stop: int, kind: int, names: Nam
 
 
 @bare
-def reference(data: NDArray[np.uint8], offset: int, out: NDArray[np.uint8], length: int) -> tuple[int, int]:
+def reference(data: Bytes, offset: int, out: Bytes, length: int) -> tuple[int, int]:
     """Write what a reference at a place stands for; return what is behind both, or minus the place.
 
     What is written is never longer than the reference: &#9; is one byte, &#x10FFFF; is four.

@@ -25,6 +25,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bools, Bytes, Floats64, Ints, Ints32, Words
+
 DOCUMENT = 0
 """The node of the trie that stands for the document itself."""
 CHILD_AXIS, DESCENDANT_AXIS = 0, 1
@@ -45,13 +47,13 @@ class Trie(NamedTuple):
     `unit_start[t]` to `unit_start[t + 1]`.
     """
 
-    parent: NDArray[np.int32]
+    parent: Ints32
     axis: NDArray[np.int8]
-    label: NDArray[np.int32]
-    bloom: NDArray[np.uint64]
-    far: NDArray[np.uint8]
-    unit_start: NDArray[np.int32]
-    table: NDArray[np.int32]
+    label: Ints32
+    bloom: Words
+    far: Bytes
+    unit_start: Ints32
+    table: Ints32
 
 
 class Units(NamedTuple):
@@ -62,16 +64,16 @@ class Units(NamedTuple):
     What is asked about one unit lies together. `forest_start` says where its forests begin in `forests`.
     """
 
-    row: NDArray[np.int32]
-    below: NDArray[np.int32]
-    forest_start: NDArray[np.int32]
-    forests: NDArray[np.int32]
+    row: Ints32
+    below: Ints32
+    forest_start: Ints32
+    forests: Ints32
 
-    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def pairs(self) -> tuple[Ints, Ints32]:
         """List what is below units: pairs of one and another below it."""
         return np.repeat(np.arange(len(self.row)), self.row[:, END] - self.row[:, BEGIN]), self.below >> 1
 
-    def made_of(self, units: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def made_of(self, units: Ints) -> Bools:
         """Mark some units, and all that these are made of."""
         parent, child = self.pairs()
         marks = np.zeros(len(self.row), np.bool_)
@@ -87,21 +89,21 @@ class Tests(NamedTuple):
     The value of a test is `number`, or with `text` at least 0 that text.
     """
 
-    set_start: NDArray[np.int32]
-    member: NDArray[np.int32]
+    set_start: Ints32
+    member: Ints32
     sign: NDArray[np.int8]
-    number: NDArray[np.float64]
-    text: NDArray[np.int32]
-    text_offsets: NDArray[np.int64]
-    text_data: NDArray[np.uint8]
+    number: Floats64
+    text: Ints32
+    text_offsets: Ints
+    text_data: Bytes
 
 
 class Forests(NamedTuple):
     """How many anchors must hold, and the numbers of the filters: `number[start[f]:start[f + 1]]`, rising."""
 
-    need: NDArray[np.int32]
-    start: NDArray[np.int32]
-    number: NDArray[np.int32]
+    need: Ints32
+    start: Ints32
+    number: Ints32
 
 
 class XmlArrays(NamedTuple):

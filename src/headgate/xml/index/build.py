@@ -24,6 +24,7 @@ from headgate.xml.index.arrays import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Ints, Ints32, Words
     from headgate.xml.index.columns import Columns
 
 
@@ -39,27 +40,27 @@ class FilterLayout(NamedTuple):
     FORESTS.
     """
 
-    parent: NDArray[np.int32]
+    parent: Ints32
     axis: NDArray[np.int8]
-    label: NDArray[np.int32]
-    trie_table: NDArray[np.int32]
-    unit_start: NDArray[np.int32]
-    unit_item: NDArray[np.int32]
-    unit_table: NDArray[np.int32]
-    forest_start: NDArray[np.int32]
-    forest_item: NDArray[np.int32]
-    forest_table: NDArray[np.int32]
-    forest_of: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    label: Ints32
+    trie_table: Ints32
+    unit_start: Ints32
+    unit_item: Ints32
+    unit_table: Ints32
+    forest_start: Ints32
+    forest_item: Ints32
+    forest_table: Ints32
+    forest_of: Ints32
+    counts: Ints
 
 
 def room_for(nodes: int, filters: int) -> FilterLayout:
     """Make room for what so many nodes of so many filters may come to."""
 
-    def ints(size: int) -> NDArray[np.int32]:
+    def ints(size: int) -> Ints32:
         return np.zeros(size, np.int32)
 
-    def free(count: int) -> NDArray[np.int32]:
+    def free(count: int) -> Ints32:
         return np.full(1 << max(4, (2 * count + 1).bit_length()), -1, np.int32)
 
     return FilterLayout(
@@ -79,7 +80,7 @@ def room_for(nodes: int, filters: int) -> FilterLayout:
 
 
 @bare_inner
-def _sort(values: NDArray[np.int32], begin: int, end: int) -> int:
+def _sort(values: Ints32, begin: int, end: int) -> int:
     """Sort a short run and leave out what is there twice; returns its end."""
     for i in range(begin + 1, end):
         value = values[i]
@@ -97,9 +98,7 @@ def _sort(values: NDArray[np.int32], begin: int, end: int) -> int:
 
 
 @bare_inner
-def _once(
-    start: NDArray[np.int32], item: NDArray[np.int32], table: NDArray[np.int32], count: int, end: int
-) -> int:
+def _once(start: Ints32, item: Ints32, table: Ints32, count: int, end: int) -> int:
     """Find the run that stands behind the last one, up to `end`; returns its number, `count` if it is new."""
     begin = start[count]
     hashed = np.uint64(end - begin)
@@ -143,12 +142,7 @@ def _step(laid: FilterLayout, parent: int, axis: int, label: int) -> int:
 
 @kernel
 def lay(
-    node_start: NDArray[np.int64],
-    label: NDArray[np.int32],
-    axis: NDArray[np.int8],
-    parent: NDArray[np.int32],
-    tests: NDArray[np.int32],
-    laid: FilterLayout,
+    node_start: Ints, label: Ints32, axis: NDArray[np.int8], parent: Ints32, tests: Ints32, laid: FilterLayout
 ) -> None:
     """Lay all filters out; `tests` has the set of tests of each node."""
     most = 1
@@ -212,9 +206,7 @@ def lay(
 
 
 @kernel
-def same_runs(
-    start: NDArray[np.int64], item: NDArray[np.int32], run: NDArray[np.int32], sets: FilterLayout
-) -> None:
+def same_runs(start: Ints, item: Ints32, run: Ints32, sets: FilterLayout) -> None:
     """Number runs of numbers, each sorted: equal ones alike, from 1 on in `run`, 0 for those of nothing.
 
     The forests of `sets` become the distinct ones.
@@ -237,22 +229,14 @@ def same_runs(
 
 
 @kernel
-def fill_bloom(
-    parent: NDArray[np.int32], axis: NDArray[np.int8], label: NDArray[np.int32], bloom: NDArray[np.uint64]
-) -> None:
+def fill_bloom(parent: Ints32, axis: NDArray[np.int8], label: Ints32, bloom: Words) -> None:
     """Note at each node of the trie what leads on from it."""
     for t in range(1, len(bloom)):
         bloom[parent[t]] |= bloom_bit(int(axis[t]), int(label[t]))
 
 
 @kernel
-def fill_table(
-    parent: NDArray[np.int32],
-    axis: NDArray[np.int8],
-    label: NDArray[np.int32],
-    count: int,
-    table: NDArray[np.int32],
-) -> None:
+def fill_table(parent: Ints32, axis: NDArray[np.int8], label: Ints32, count: int, table: Ints32) -> None:
     """Put the nodes of a trie into a table."""
     mask = np.uint64(len(table) - 1)
     for t in range(1, count):
@@ -318,7 +302,7 @@ def build(columns: Columns) -> XmlArrays:
     )
 
 
-def _tests(columns: Columns) -> tuple[NDArray[np.int32], Tests]:
+def _tests(columns: Columns) -> tuple[Ints32, Tests]:
     """Make sets of the tests of each node; returns the set of each node, and the sets."""
     keys = np.zeros(len(columns.sign), [("sign", np.int8), ("number", np.float64), ("text", np.int32)])
     keys["sign"], keys["number"], keys["text"] = columns.sign, columns.number, columns.text
@@ -339,26 +323,18 @@ def _tests(columns: Columns) -> tuple[NDArray[np.int32], Tests]:
     )
 
 
-def _starts(sizes: NDArray[Any]) -> NDArray[np.int32]:
+def _starts(sizes: NDArray[Any]) -> Ints32:
     return np.concatenate([np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)])
 
 
-def _runs(
-    begin: NDArray[np.int64], end: NDArray[np.int64], order: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _runs(begin: Ints, end: Ints, order: Ints) -> tuple[Ints32, Ints]:
     """Return where some runs begin when they are put in an order, and the places of what is in them."""
     sizes = (end - begin)[order]
     starts = _starts(sizes)
     return starts, np.repeat(begin[order] - starts[:-1], sizes) + np.arange(starts[-1])
 
 
-def _table(
-    table: NDArray[np.int32],
-    parent: NDArray[np.int32],
-    axis: NDArray[np.int8],
-    label: NDArray[np.int32],
-    count: int,
-) -> NDArray[np.int32]:
+def _table(table: Ints32, parent: Ints32, axis: NDArray[np.int8], label: Ints32, count: int) -> Ints32:
     """Return a table no larger than need be."""
     size = 1 << max(4, (2 * count).bit_length())
     if size >= len(table):

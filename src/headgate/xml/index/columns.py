@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.xml.language.model import Pattern
 
 NO_TEXT = -1
@@ -41,17 +42,17 @@ class Columns(NamedTuple):
     `asked` says how a filter is decided: by its pattern, by lxml, or by lxml for every document.
     """
 
-    node_start: NDArray[np.int64]
-    label: NDArray[np.int32]
+    node_start: Ints
+    label: Ints32
     axis: NDArray[np.int8]
-    parent: NDArray[np.int32]
-    test_start: NDArray[np.int64]
+    parent: Ints32
+    test_start: Ints
     sign: NDArray[np.int8]
-    number: NDArray[np.float64]
-    text: NDArray[np.int32]
+    number: Floats64
+    text: Ints32
     labels: TextPool
     texts: TextPool
-    first: NDArray[np.int64]
+    first: Ints
     asked: NDArray[np.int8]
 
     @property
@@ -166,7 +167,7 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
     )
 
 
-def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
+def take(columns: Columns, order: Ints) -> Columns:
     """Pick filters, with what they name and nothing else."""
     first, patterns = picked(columns.first, order)
     node_start, nodes = picked(columns.node_start, patterns)
@@ -189,7 +190,7 @@ def take(columns: Columns, order: NDArray[np.int64]) -> Columns:
     )
 
 
-def _trimmed(pool: TextPool, used: NDArray[np.int32]) -> tuple[TextPool, NDArray[np.int32]]:
+def _trimmed(pool: TextPool, used: Ints32) -> tuple[TextPool, Ints32]:
     """Leave out texts that nothing names; returns the names in what is left."""
     kept, places = np.unique(used[used >= 0], return_inverse=True)
     names = np.full(len(used), NO_TEXT, np.int32)

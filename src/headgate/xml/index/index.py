@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    import numpy as np
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from headgate.contents.protocol import Clause, Keys
     from headgate.contents.results import ResultRows
+    from headgate.core.arrays import Ints
     from headgate.core.event import Id
     from headgate.core.ids import Ids
     from headgate.core.interning import TextPool
@@ -110,7 +109,7 @@ class XmlIndex(DocumentIndex[Base]):
         """Open a snapshot, memory-mapped."""
         return cls(Base.open(path, verify=verify))
 
-    def match_document(self, document: Document) -> NDArray[np.int64]:
+    def match_document(self, document: Document) -> Ints:
         """List the numbers of the matches: places among the ids, if nothing changed since it was built."""
         return self._state.match(document, [])
 

@@ -52,9 +52,7 @@ from headgate.xml.index.scratch import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Forests, Units, XmlArrays
     from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists, MatchScratch
@@ -336,9 +334,7 @@ def settle(arrays: XmlArrays, document: Document, scratch: MatchScratch, before:
 
 
 @bare
-def match(
-    arrays: XmlArrays, document: Document, classes: NDArray[np.int32], scratch: MatchScratch, epoch: int
-) -> int:
+def match(arrays: XmlArrays, document: Document, classes: Ints32, scratch: MatchScratch, epoch: int) -> int:
     """Find the filters that hold: `counts[OUT]` of them are in `out`, not sorted.
 
     `epoch` and the next number must be new. `counts[HARD]` nodes were read as no number though Python may

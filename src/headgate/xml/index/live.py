@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints
     from headgate.xml.events.document import Document
     from headgate.xml.language.model import Pattern
 
@@ -85,7 +84,7 @@ class Base(DocumentBase):
         """Return what asks filters in columns."""
         return _matcher_of(columns, pattern)
 
-    def columns_of(self, numbers: NDArray[np.int64]) -> Columns:
+    def columns_of(self, numbers: Ints) -> Columns:
         """Return some filters in columns."""
         return take(self.columns, numbers)
 

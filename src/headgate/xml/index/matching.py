@@ -21,8 +21,7 @@ from headgate.xml.index.word_nodes import WordNodes
 from headgate.xml.language.values import number
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
     from headgate.core.interning import TextPool
     from headgate.core.text.listing import Split
     from headgate.xml.index.arrays import Tests, XmlArrays
@@ -58,7 +57,7 @@ class Equalities:
         }
         self._longest = max((end - begin for begin, end in zip(begins, ends, strict=True)), default=0)
 
-    def impossible(self, document: Document) -> NDArray[np.uint8] | None:
+    def impossible(self, document: Document) -> Bytes | None:
         """Mark the sets that hold nowhere in a document; None if it is not worth finding them."""
         if self.count < _WORTH * len(document.labels):
             return None
@@ -90,8 +89,8 @@ class Prepared(NamedTuple):
     """A document with words as nodes, the labels of its names, and the filters that were found by a word."""
 
     document: Document
-    classes: NDArray[np.int32]
-    listed: NDArray[np.int32] | None
+    classes: Ints32
+    listed: Ints32 | None
 
 
 class Matcher(BaseMatcher):
@@ -132,9 +131,7 @@ class Matcher(BaseMatcher):
         """Tell whether words are looked up to encode a document."""
         return self._listed is not None or self._joined is not None
 
-    def match_encoded(
-        self, document: Document, prepared: Prepared, left_out: dict[int, str]
-    ) -> NDArray[np.int32]:
+    def match_encoded(self, document: Document, prepared: Prepared, left_out: dict[int, str]) -> Ints32:
         """List the filters that hold for a document that is encoded, rising."""
         del document
         listed = prepared.listed
@@ -146,7 +143,7 @@ class Matcher(BaseMatcher):
         # A word that other filters ask for as well is a node, too.
         return np.union1d(listed, numbers) if len(numbers) else listed
 
-    def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+    def costs(self, document: Document, candidates: Ints, work: Floats64) -> None:
         """Match a document once more, and add for each filter whether it is checked, and what that takes.
 
         A filter is checked if a path leads to one of its anchors. What it takes are the paths that lead to
@@ -170,7 +167,7 @@ class Matcher(BaseMatcher):
             document, classes = self._joined.added(document, classes)
         return Prepared(document, classes, listed)
 
-    def _with_words(self, document: Document, words: WordNodes | None) -> tuple[Document, NDArray[np.int32]]:
+    def _with_words(self, document: Document, words: WordNodes | None) -> tuple[Document, Ints32]:
         """Return a document with some words as nodes, and the labels of its names."""
         classes = read_only(self._encoder.encode(document.names))
         document = Document((), *map(read_only, document[1:]))  # type: ignore[arg-type]
@@ -195,9 +192,7 @@ class _ThreadScratch:
             scratch.make_lists(_PAIRS, _ENTRIES, _TRUTHS),
         )
 
-    def listed(
-        self, patterns: ListedPatterns, document: Document, classes: NDArray[np.int32]
-    ) -> NDArray[np.int32]:
+    def listed(self, patterns: ListedPatterns, document: Document, classes: Ints32) -> Ints32:
         """List the filters that are found by a word, rising."""
         self._fit(len(document.labels))
         while True:
@@ -212,9 +207,7 @@ class _ThreadScratch:
             self._nodes = 2 * nodes
             self._scratch = self._scratch._replace(sized=scratch.make_sized(self._nodes))
 
-    def match(
-        self, document: Document, classes: NDArray[np.int32], left_out: dict[int, str]
-    ) -> NDArray[np.int32]:
+    def match(self, document: Document, classes: Ints32, left_out: dict[int, str]) -> Ints32:
         nodes = len(document.labels)
         self._fit(nodes)
         sized = self._scratch.sized
@@ -251,7 +244,7 @@ class _ThreadScratch:
             )
         return numbers
 
-    def _relieve(self) -> NDArray[np.int32]:
+    def _relieve(self) -> Ints32:
         """Skip the sets of tests that only such filters have which search more than one may; returns these.
 
         Others may search as much together: each filter more is more to do.
@@ -270,20 +263,14 @@ class _ThreadScratch:
         fixed.skip[0] = 0
         return forests.number[np.repeat(guilty, np.diff(forests.start))]
 
-    def _letters(self, letters: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _letters(self, letters: Floats64) -> Floats64:
         """Add the letters that each set of tests has searched."""
         asked = slice(0, int(self._scratch.fixed.counts[scratch.SETS]))
         lists = self._scratch.lists
         np.add.at(letters, lists.set_of[asked], lists.set_letters[asked])
         return letters
 
-    def costs(
-        self,
-        document: Document,
-        classes: NDArray[np.int32],
-        candidates: NDArray[np.int64],
-        work: NDArray[np.float64],
-    ) -> None:
+    def costs(self, document: Document, classes: Ints32, candidates: Ints, work: Floats64) -> None:
         """Add what it takes to match a document, by filter."""
         # First as ever, for the letters, and so that there is room.
         self.match(document, classes, {})
@@ -328,9 +315,7 @@ class _ThreadScratch:
         )
 
 
-def _summed(
-    own: NDArray[np.float64], parent: NDArray[np.int64], child: NDArray[np.int32]
-) -> NDArray[np.float64]:
+def _summed(own: Floats64, parent: Ints, child: Ints32) -> Floats64:
     """Add what is below to each unit's own: from the leaves up, once for each level of the patterns."""
     cost = own
     while True:

@@ -16,8 +16,7 @@ from headgate.xml.index.scratch import ALL, HARD, LETTERS, MOST, NO, SETS, SOME,
 from headgate.xml.language.model import SIGNS, WORD
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Tests
     from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists
@@ -36,7 +35,7 @@ _POWERS = tuple(float(10**power) for power in range(23))
 
 
 @bare_inner
-def read_number(text: NDArray[np.uint8], begin: int, stop: int) -> tuple[float, bool]:
+def read_number(text: Bytes, begin: int, stop: int) -> tuple[float, bool]:
     """Read a number as XPath does, NaN if it is none; false if it has more digits than are exact here."""
     while begin < stop and _is_blank(text[begin]):
         begin += 1
@@ -74,15 +73,7 @@ def _is_blank(byte: int) -> bool:
 
 
 @bare_inner
-def _text_holds(
-    sign: int,
-    wanted: NDArray[np.uint8],
-    first: int,
-    last: int,
-    text: NDArray[np.uint8],
-    begin: int,
-    end: int,
-) -> bool:
+def _text_holds(sign: int, wanted: Bytes, first: int, last: int, text: Bytes, begin: int, end: int) -> bool:
     size = last - first
     if sign == CONTAINING:
         return has_part(wanted, first, last, text, begin, end)
@@ -197,12 +188,12 @@ class Conditions(NamedTuple):
     has a start of -1.
     """
 
-    offsets: NDArray[np.int64]
-    signs: NDArray[np.int64]
-    numbers: NDArray[np.float64]
-    starts: NDArray[np.int64]
-    stops: NDArray[np.int64]
-    texts: NDArray[np.uint8]
+    offsets: Ints
+    signs: Ints
+    numbers: Floats64
+    starts: Ints
+    stops: Ints
+    texts: Bytes
 
 
 def lay_tests(pattern: Pattern) -> Conditions:
@@ -233,10 +224,10 @@ def lay_tests(pattern: Pattern) -> Conditions:
 def sift(
     tests: Conditions,
     node: int,
-    text: NDArray[np.uint8],
-    begins: NDArray[np.int32],
-    stops: NDArray[np.int32],
-    nodes: NDArray[np.int32],
+    text: Bytes,
+    begins: Ints32,
+    stops: Ints32,
+    nodes: Ints32,
     start: int,
     end: int,
 ) -> tuple[int, bool]:
@@ -256,7 +247,7 @@ def sift(
 
 
 @bare_inner
-def _verdict(tests: Conditions, node: int, text: NDArray[np.uint8], begin: int, stop: int) -> int:
+def _verdict(tests: Conditions, node: int, text: Bytes, begin: int, stop: int) -> int:
     """Tell whether a value passes all tests of a pattern's node."""
     verdict = PASSES
     for test in range(tests.offsets[node], tests.offsets[node + 1]):

@@ -15,8 +15,7 @@ from headgate.xml.index.arrays import CHILD_AXIS, DESCENDANT_AXIS, DOCUMENT
 from headgate.xml.index.scratch import DONE, FULL_PAIRS, PAIRS, PATHS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.index.arrays import Trie
     from headgate.xml.index.scratch import DocumentScratch, IndexScratch, Lists
@@ -26,9 +25,7 @@ CLASSES = 3
 
 
 @bare
-def find_paths(
-    document: Document, classes: NDArray[np.int32], sized: DocumentScratch, fixed: IndexScratch
-) -> None:
+def find_paths(document: Document, classes: Ints32, sized: DocumentScratch, fixed: IndexScratch) -> None:
     """Find the paths of a document, and number them such that those below one follow it."""
     labels, parents, ends = document.labels, document.parents, document.ends
     nodes = len(labels)
@@ -155,9 +152,7 @@ def _reach(fixed: IndexScratch, lists: Lists, begin: int, t: int) -> bool:
 
 
 @bare
-def walk_trie(
-    trie: Trie, classes: NDArray[np.int32], sized: DocumentScratch, fixed: IndexScratch, lists: Lists
-) -> int:
+def walk_trie(trie: Trie, classes: Ints32, sized: DocumentScratch, fixed: IndexScratch, lists: Lists) -> int:
     """List for each path the nodes of the trie that it leads to; returns DONE or FULL_PAIRS."""
     lists.active[0], lists.stack[0] = DOCUMENT, DOCUMENT
     fixed.counts[PAIRS] = 1

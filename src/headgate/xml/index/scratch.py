@@ -14,6 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from headgate.core.arrays import Bytes, Floats64, Ints, Ints32
     from headgate.xml.index.arrays import XmlArrays
 
 DONE, FULL_PAIRS, FULL_ENTRIES, FULL_TRUTHS, TOO_MUCH = range(5)
@@ -38,17 +39,17 @@ class IndexScratch(NamedTuple):
     and holds nowhere.
     """
 
-    active_place: NDArray[np.int32]
-    stack_place: NDArray[np.int32]
-    state: NDArray[np.int32]
-    accepted: NDArray[np.int32]
-    wanted: NDArray[np.int32]
-    partial: NDArray[np.int32]
-    set_place: NDArray[np.int32]
-    forest_place: NDArray[np.int32]
-    out: NDArray[np.int32]
-    skip: NDArray[np.uint8]
-    counts: NDArray[np.int64]
+    active_place: Ints32
+    stack_place: Ints32
+    state: Ints32
+    accepted: Ints32
+    wanted: Ints32
+    partial: Ints32
+    set_place: Ints32
+    forest_place: Ints32
+    out: Ints32
+    skip: Bytes
+    counts: Ints
 
 
 class DocumentScratch(NamedTuple):
@@ -63,25 +64,25 @@ class DocumentScratch(NamedTuple):
     Nodes by path are `node[node_start[p]:node_start[p + 1]]`.
     """
 
-    path: NDArray[np.int32]
-    rank: NDArray[np.int32]
-    value: NDArray[np.float64]
-    known: NDArray[np.uint8]
-    hard: NDArray[np.int32]
-    node: NDArray[np.int32]
-    node_start: NDArray[np.int32]
-    name: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    end: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    top: NDArray[np.int32]
-    active_start: NDArray[np.int32]
-    maybe_start: NDArray[np.int32]
-    maybe_end: NDArray[np.int32]
-    first: NDArray[np.int32]
-    following: NDArray[np.int32]
-    number: NDArray[np.int32]
-    table: NDArray[np.int32]
+    path: Ints32
+    rank: Ints32
+    value: Floats64
+    known: Bytes
+    hard: Ints32
+    node: Ints32
+    node_start: Ints32
+    name: Ints32
+    parent: Ints32
+    end: Ints32
+    depth: Ints32
+    top: Ints32
+    active_start: Ints32
+    maybe_start: Ints32
+    maybe_end: Ints32
+    first: Ints32
+    following: Ints32
+    number: Ints32
+    table: Ints32
 
 
 class Lists(NamedTuple):
@@ -95,23 +96,23 @@ class Lists(NamedTuple):
     node by node. `forest` and `hits` count the anchors that hold.
     """
 
-    active: NDArray[np.int32]
-    stack: NDArray[np.int32]
-    maybe: NDArray[np.int32]
-    truth: NDArray[np.int32]
-    least: NDArray[np.int32]
-    set_of: NDArray[np.int32]
-    set_path: NDArray[np.int32]
-    set_truth: NDArray[np.int32]
-    set_known: NDArray[np.int32]
-    set_letters: NDArray[np.int64]
-    wanted: NDArray[np.int32]
-    forest: NDArray[np.int32]
-    hits: NDArray[np.int32]
-    above: NDArray[np.int32]
-    known: NDArray[np.int32]
-    before: NDArray[np.int32]
-    truths: NDArray[np.uint8]
+    active: Ints32
+    stack: Ints32
+    maybe: Ints32
+    truth: Ints32
+    least: Ints32
+    set_of: Ints32
+    set_path: Ints32
+    set_truth: Ints32
+    set_known: Ints32
+    set_letters: Ints
+    wanted: Ints32
+    forest: Ints32
+    hits: Ints32
+    above: Ints32
+    known: Ints32
+    before: Ints32
+    truths: Bytes
 
 
 class MatchScratch(NamedTuple):
@@ -159,5 +160,5 @@ def make_lists(pairs: int, entries: int, truths: int) -> Lists:
     return Lists(**made)
 
 
-def _ints(size: int) -> NDArray[np.int32]:
+def _ints(size: int) -> Ints32:
     return np.zeros(size, np.int32)

@@ -36,8 +36,7 @@ from headgate.xml.language.values import implies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints, Ints32, Words
     from headgate.xml.language.model import Label, Test
 
     Tests = tuple[Test, ...]
@@ -47,8 +46,8 @@ if TYPE_CHECKING:
 class Implications(NamedTuple):
     """Set a implies the sets `implied[offsets[a]:offsets[a + 1]]`, and itself."""
 
-    offsets: NDArray[np.int64]
-    implied: NDArray[np.int32]
+    offsets: Ints
+    implied: Ints32
 
 
 def implications(sets: Sequence[Tests], used: Mapping[Label, Iterable[int]]) -> Implications:
@@ -219,12 +218,12 @@ class NodeRows(NamedTuple):
     `wide[w, l]` tells whether label w covers label l. `offsets` and `implied` are Implications.
     """
 
-    starts: NDArray[np.int64]
-    nodes: NDArray[np.int64]
-    needed: NDArray[np.uint64]
-    wide: NDArray[np.bool_]
-    offsets: NDArray[np.int64]
-    implied: NDArray[np.int32]
+    starts: Ints
+    nodes: Ints
+    needed: Words
+    wide: Bools
+    offsets: Ints
+    implied: Ints32
 
 
 @bare_inner
@@ -309,7 +308,7 @@ def _items(rows: NodeRows, node: int, image: int) -> int:
 
 
 @bare_inner
-def _embed(rows: NodeRows, source: int, end: int, target: int, size: int, images: NDArray[np.int64]) -> bool:
+def _embed(rows: NodeRows, source: int, end: int, target: int, size: int, images: Ints) -> bool:
     """Write for each node of a source its images in all embeddings; returns whether there are any."""
     count = end - source
     top = 0
@@ -340,12 +339,7 @@ def _embed(rows: NodeRows, source: int, end: int, target: int, size: int, images
 
 @bare
 def cover(
-    rows: NodeRows,
-    sources: NDArray[np.int32],
-    targets: NDArray[np.int32],
-    images: NDArray[np.int64],
-    embeds: NDArray[np.bool_],
-    masks: NDArray[np.uint64],
+    rows: NodeRows, sources: Ints32, targets: Ints32, images: Ints, embeds: Bools, masks: Words
 ) -> None:
     """Answer for pairs of views; `images` is scratch for 16 nodes."""
     for i in range(len(sources)):
@@ -378,12 +372,12 @@ def _feature(kind: int, one: int, other: int) -> int:
 
 
 @bare_inner
-def _mark(words: NDArray[np.uint64], view: int, bit: int) -> None:
+def _mark(words: Words, view: int, bit: int) -> None:
     words[2 * view + (bit >> 6)] |= np.uint64(1) << np.uint64(bit & 63)
 
 
 @bare
-def sign(rows: NodeRows, demands: NDArray[np.uint64], offers: NDArray[np.uint64]) -> None:
+def sign(rows: NodeRows, demands: Words, offers: Words) -> None:
     """Mark what each view demands of a target, and what it offers as one.
 
     Labels that cover others demand nothing. Below another node is any node that is one or more edges down; a

@@ -30,8 +30,7 @@ from headgate.xml.views.embedding import ITEMS, needed, pairs, provides
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Bools, Ints
     from headgate.xml.language.model import Label, Node, Pattern, Test
 
 
@@ -42,7 +41,7 @@ class Table(NamedTuple):
     values: tuple[str, ...] | None
     contents: tuple[str, ...] | None
 
-    def take(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> Table:
+    def take(self, which: Bools | Ints) -> Table:
         """Return some of them."""
         places = np.flatnonzero(which) if which.dtype == np.bool_ else which
         values, contents = (

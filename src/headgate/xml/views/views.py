@@ -22,8 +22,7 @@ from headgate.xml.views.rewriting import Rewriting, rewriting, size_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Ints, Ints32
     from headgate.core.event import Event
     from headgate.xml.language.model import Label
 
@@ -124,8 +123,8 @@ class XmlViews(Views):
         places: tuple[tuple[int, ...], ...],
         written: tuple[model.Pattern, ...],
         rows: embedding.NodeRows,
-        labels: tuple[NDArray[np.int64], NDArray[np.int32], list[Label]],
-        equals: NDArray[np.int32],
+        labels: tuple[Ints, Ints32, list[Label]],
+        equals: Ints32,
     ) -> None:
         """Take what `build` made."""
         self.patterns = patterns
@@ -216,9 +215,7 @@ def _where(what: str, node: model.Node, texts: tuple[str, ...] | None) -> tuple[
     return texts if what in node.returns else None
 
 
-def _lay(
-    patterns: Sequence[model.Pattern],
-) -> tuple[embedding.NodeRows, tuple[NDArray[np.int64], NDArray[np.int32], list[Label]]]:
+def _lay(patterns: Sequence[model.Pattern]) -> tuple[embedding.NodeRows, tuple[Ints, Ints32, list[Label]]]:
     """Lay out those that take part in plans; the others have no rows and no labels."""
     small = [pattern if embedding.needed(pattern) else None for pattern in patterns]
     nodes = [node for pattern in small if pattern is not None for node in pattern.nodes]

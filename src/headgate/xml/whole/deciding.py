@@ -33,8 +33,7 @@ from headgate.xml.whole.reading import BY_PATTERN, EVERY_TIME
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from headgate.core.arrays import Floats64, Ints, Ints32
     from headgate.xml.events.document import Document
     from headgate.xml.index.columns import Columns
 
@@ -48,7 +47,7 @@ class Loosened(NamedTuple):
     """Patterns that ask for less, and which ones of the columns they were."""
 
     columns: Columns
-    patterns: NDArray[np.int64]
+    patterns: Ints
 
 
 class Readings(NamedTuple):
@@ -127,7 +126,7 @@ class Decider(DecidingMatcher):
         self._columns = columns
         self._text = text
         self._always = np.flatnonzero(columns.asked == EVERY_TIME).astype(np.int32)
-        self._loose: dict[Readings, tuple[Matcher, NDArray[np.int32]]] = {}
+        self._loose: dict[Readings, tuple[Matcher, Ints32]] = {}
 
     @cached_property
     def _tested(self) -> Readings:
@@ -138,7 +137,7 @@ class Decider(DecidingMatcher):
         )
         return Readings(numbers, texts)
 
-    def _asked_besides(self, document: Document, lost: dict[int, str]) -> list[NDArray[np.int32]]:
+    def _asked_besides(self, document: Document, lost: dict[int, str]) -> list[Ints32]:
         # A pattern that was too much may hold: lxml tells.
         undecided = [pattern for pattern in lost if not self._decides[pattern]]
         for pattern in undecided:
@@ -150,7 +149,7 @@ class Decider(DecidingMatcher):
         )
         return [*asked, self._loosely(document, differ)] if any(differ) else asked
 
-    def _loosely(self, document: Document, differ: Readings) -> NDArray[np.int32]:
+    def _loosely(self, document: Document, differ: Readings) -> Ints32:
         """List filters for which lxml may say otherwise than the tests of their patterns."""
         if differ not in self._loose:
             columns, patterns = loosened(self._columns, differ)
@@ -160,9 +159,7 @@ class Decider(DecidingMatcher):
         patterns = np.concatenate([matcher.match(document, lost), np.array(list(lost), np.int32)])
         return owner[patterns].astype(np.int32)
 
-    def _ask(
-        self, document: Document, numbers: NDArray[np.int32], left_out: dict[int, str]
-    ) -> NDArray[np.int32]:
+    def _ask(self, document: Document, numbers: Ints32, left_out: dict[int, str]) -> Ints32:
         # Equal texts are asked once.
         tree = tree_of(document)
         known: dict[str, bool | str] = {}
@@ -185,11 +182,11 @@ class Decider(DecidingMatcher):
                 left_out[number] = str(verdict)
         return np.array(held, np.int32)
 
-    def _asking(self, document: Document, numbers: NDArray[np.int32]) -> NDArray[np.float64]:
+    def _asking(self, document: Document, numbers: Ints32) -> Floats64:
         tree = tree_of(document)
         return np.array([compiled(self._text(each)).work(tree) / STEPS_AT_ONCE for each in numbers.tolist()])
 
-    def costs(self, document: Document, candidates: NDArray[np.int64], work: NDArray[np.float64]) -> None:
+    def costs(self, document: Document, candidates: Ints, work: Floats64) -> None:
         """Count those that are asked every time as checked, too."""
         super().costs(document, candidates, work)
         candidates[self._always] += 1
