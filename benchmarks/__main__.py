@@ -25,6 +25,7 @@ AREAS = (
     "records",
     "engine",
     "pipeline",
+    "template",
     "many",
     "stream",
     "parsing",
@@ -47,7 +48,7 @@ AREAS = (
 )
 PARTS = ("network_simulated",)
 """What another area runs too, for pages of their own."""
-ON_SPARK = ("pipeline", "many", "stream")
+ON_SPARK = ("pipeline", "template", "many", "stream")
 SETS: dict[str, tuple[str, ...]] = {
     "all": AREAS,
     "in-process": tuple(name for name in AREAS if name not in ON_SPARK),

@@ -223,7 +223,7 @@ def _joined(session: SparkSession, place: Place, here: Path, plan: Plan) -> floa
         joined = pipeline_plain.match(session.read.parquet(some), workload, keys, predicates)
         joined.write.mode("overwrite").parquet(found)
 
-    spent = _least(plan.runs, work)
+    spent = least(plan.runs, work)
     names = session.read.parquet(some).select(sf.col("id").alias("event_id"))
     ours = session.read.parquet(place.matches).join(names, "event_id", "left_semi")
     theirs = session.read.parquet(found)
@@ -257,9 +257,9 @@ def _costs(
     table = session.read.parquet(place.events)
     packed = table.select(sf.struct(*table.columns).alias(PACKED))
     runs, events = plan.runs, plan.equality[1]
-    reading = _least(runs, lambda: _drop(table))
-    handing = _least(runs, lambda: _drop(packed.mapInArrow(_swallow, "rows long")))
-    judging = _least(runs, lambda: judge(session, JudgeTask(place.events, Format.PARQUET, texts=())))
+    reading = least(runs, lambda: _drop(table))
+    handing = least(runs, lambda: _drop(packed.mapInArrow(_swallow, "rows long")))
+    judging = least(runs, lambda: judge(session, JudgeTask(place.events, Format.PARQUET, texts=())))
     by_stage = dict(
         zip(STAGES, np.sum([batch.spent for batch in done.batches], axis=0).tolist(), strict=True)
     )
@@ -297,7 +297,7 @@ def _spent(work: Callable[[], MatchResult]) -> tuple[float, Spent, MatchResult]:
     return wall, Spent(after.java - before.java, after.python - before.python), done
 
 
-def _least(runs: int, work: Callable[[], object]) -> Spent:
+def least(runs: int, work: Callable[[], object]) -> Spent:
     """Return the CPU of the cheapest of some runs: Java compiles itself during the first ones."""
     found = []
     for _ in range(runs):
@@ -423,24 +423,11 @@ def _oracle(session: SparkSession, place: Place) -> None:
 def _mixed(session: SparkSession, here: Path, plan: Plan) -> list[Result]:
     """Compile many filters, from a table of texts to a snapshot on the disk, and match by one command."""
     place, filters, events = Place.under(here), plan.mixed, plan.mixed_events
-    workload = synthetic("mixed", filters)
-    schema = workload.subscription_schema()
-    generate(
-        SparkRunner(session, quiet=True),
-        workload.subscriptions,
-        schema,
-        filters,
-        place.subscriptions,
-        seed=SEED,
-    )
-    print(f"{filters:,} filters to compile", file=sys.stderr, flush=True)
+    _make(session, synthetic("mixed", filters), place, filters, events)
     begun = time.perf_counter()
     done = _compile(session, place)
     seconds = time.perf_counter() - begun
     assert (done.subscriptions, done.rejected) == (filters, 0)
-    generate(
-        SparkRunner(session, quiet=True), workload.events, workload.schema(), events, place.events, seed=SEED
-    )
     words = ["match", "--snapshot", place.snapshot, "--events", place.events, "--engine", "spark"]
     words += ["--output", place.matches, "--rejected", place.rejected, "--master", "local[2]", "--quiet"]
     spent = min(cpu(COMMAND, *words) for _ in range(plan.runs))

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from headgate.plan.running.saved_plan import SavedPlan
     from headgate.ranking.boxes.index import BoxIndex
     from headgate.ranking.model import Box, Interval
-    from headgate.rdf.language.model import Options
+    from headgate.rdf.language.model import SUBCLASS, Options
     from headgate.rdf.taxonomy.taxonomy import Taxonomy
     from headgate.records.explain.explain import Explanation
 
 __all__ = [
+    "SUBCLASS",
     "AsyncClient",
     "Best",
     "Box",
@@ -70,6 +71,7 @@ _HOMES = {
     "Omission": "headgate.core.omission",
     "Omissions": "headgate.core.omission",
     "Options": "headgate.rdf.language.model",
+    "SUBCLASS": "headgate.rdf.language.model",
     "Taxonomy": "headgate.rdf.taxonomy.taxonomy",
     "Explanation": "headgate.records.explain.explain",
     "Dissemination": "headgate.engine.dissemination",

@@ -22,7 +22,7 @@ API = {
     ),
     "Answers": ("headgate", ("Explanation", "Best")),
     "Boxes of intervals": ("headgate", ("BoxIndex", "Box", "Interval")),
-    "RDF": ("headgate", ("Taxonomy", "Options")),
+    "RDF": ("headgate", ("Taxonomy", "SUBCLASS", "Options")),
     "Dissemination": ("headgate", ("Dissemination", "SavedPlan", "Settings")),
     "Clients of the service": ("headgate", ("Client", "AsyncClient")),
     "DataFrames": (
