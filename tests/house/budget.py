@@ -7,8 +7,8 @@ says what it pays for, as decision 29 says.
 from __future__ import annotations
 
 MOST_CODE = {
-    "src": 101_000,
-    "tests": 67_100,
+    "src": 100_600,
+    "tests": 67_500,
     "benchmarks": 8_850,
 }
 SLACK = 0.01
