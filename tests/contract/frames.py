@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import headgate.spark as hg
+from headgate.core.rooms import RECORDS
 from tests.contract.jobs import Batch, explained, newest, put_events, refused_in, schema_of
 from tests.contract.refusals import key_of
 from tests.contract.surfaces import Told, table_lines
@@ -136,8 +137,8 @@ class Frames(Batch):
                 found = Told(row["matched"], row["explanation"].splitlines())
                 told.setdefault(row["event_id"], []).append(found)
             self._explained[subscription] = told
-        columns = [each for each in schema_of(self.world) if each.name not in {"data", "datacontenttype"}]
-        whole = event if "datacontenttype" in event else filled(event, columns)
+        # Among documents, what is NULL is not there.
+        whole = filled(event, schema_of(self.world)) if self.world.content == RECORDS else event
         wanted = explained(self._snapshot, self.world, whole, subscription)
         # Events may share an id.
         assert wanted in self._explained[subscription][event["id"]], (wanted, self._explained)

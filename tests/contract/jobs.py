@@ -207,9 +207,13 @@ def schema_of(world: World) -> pa.Schema:
     identity: pa.DataType = pa.int64() if world.numbered else pa.string()
     found: dict[str, pa.DataType] = {}
     if world.content in {RECORDS, MIXED}:
-        # Among documents, records have the types of JSON.
-        known = [each for each in SCHEMA if world.content == RECORDS or is_plain(each.type)]
-        found = {each.name: each.type for each in known}
+        for each in SCHEMA:
+            kind = each.type
+            if world.content != RECORDS and isinstance(kind, pa.StructType):
+                kind = pa.struct([part for part in kind if is_plain(part.type)])
+            # Among documents, records have the types of JSON.
+            if world.content == RECORDS or is_plain(kind):
+                found[each.name] = kind
         found |= {"topic": pa.string(), "age": pa.int64(), "price": pa.float64()}
     if world.content != RECORDS:
         found |= {"data": pa.string(), "datacontenttype": pa.string()}
