@@ -7,6 +7,7 @@ import http.server
 import re
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +19,7 @@ from headgate.service.running import Running
 from headgate.service.settings import ServiceSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _PATIENCE = 30.0
@@ -40,6 +41,15 @@ class Served:
     def visitor(self) -> Visitor:
         """Return somebody who uses its console."""
         return Visitor(self.address)
+
+
+def until(test: Callable[[], Any]) -> Any:
+    """Wait for something."""
+    end = time.monotonic() + _PATIENCE
+    while not (found := test()):
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+    return found
 
 
 @contextmanager
@@ -138,14 +148,14 @@ def closed_port() -> Iterator[int]:
 
 
 @contextmanager
-def answering() -> Iterator[tuple[int, threading.Event]]:
-    """Run an endpoint of webhooks that takes everything; says when it took something."""
+def answering(fails: threading.Event | None = None) -> Iterator[tuple[int, threading.Event]]:
+    """Run an endpoint of webhooks that takes everything, unless it fails; says when it was asked."""
     taken = threading.Event()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(204)
+            self.send_response(503 if fails is not None and fails.is_set() else 204)
             self.end_headers()
             taken.set()
 

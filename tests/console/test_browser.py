@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -104,6 +105,42 @@ def test_subscribe_publish_and_see_it_arrive(browser: Browser, served: Served) -
         now.wait_for_selector("h1 >> text=Event painting")
 
 
+NOTES = {
+    "tag = 'wide'": "tag is an array, and array_contains asks for an element",
+    "colour = 'blu' AND n >= 0": "colour = 'blu' holds for none of the events: colour is 'red', 'blue'",
+    "n > 90": "n > 90 holds for none of the events: n is 0 to 39",
+    "n = 1 AND b = 2": "each of its clauses holds for some of the events, and never all of them for one",
+    "n = 'many'": "n is 0, for one, which cannot be compared so",
+    "collour = 'red'": "no event has 'collour': did you mean 'colour'?",
+}
+# What is odd about filters.
+
+
+def test_filters_are_told_as_the_index_has_them(browser: Browser, tmp_path: Path) -> None:
+    """List, page and form say what the running index does with a filter, and why it never matches."""
+    with serving(tmp_path) as running, running.client() as client, window(browser, running.address) as page:
+        asked = {"own": "a > 3 AND b = 9", **{f"odd{n}": text for n, text in enumerate(NOTES)}}
+        asked |= {f"s{n:03}": f"a = {n % 50} AND b = {n % 50}" for n in range(120)}
+        client.import_subscriptions({"id": name, "filter": text} for name, text in asked.items())
+        more: list[Any] = [{"colour": ("red", "blue")[n % 2], "tag": ["wide"]} for n in range(40)]
+        client.publish([{"id": f"e{n}", "a": 1, "b": n, "n": n, **each} for n, each in enumerate(more)])
+        wanted = client.explain({"id": "e", "a": 5, "b": 9}, "own")["verdict"]["indexed_by"]
+        client.ask("PUT", "/v1/graph/nodes/gate", {})
+        page.goto("/console/subscriptions?which=cost")
+        page.wait_for_selector("#list >> text=checks an event")
+        assert page.locator("tr", has_text="own").locator("td.reason").inner_text() == "b verifies a"
+        page.goto("/console/subscriptions/own")
+        assert page.locator("dt:has-text('indexed by') + dd").inner_text() == wanted == "b", "not b and a"
+        page.goto("/console/new-subscription?node=gate&filter=a+%3E+3")
+        page.wait_for_selector("#check >> text=node gate of the graph")
+        page.fill("#node", "")
+        page.fill("#filter", "a > 3 AND b = 8")
+        page.wait_for_selector("#check dd code >> text=/^b$/")
+        for n, note in enumerate(NOTES.values()):
+            page.goto(f"/console/subscriptions/odd{n}")
+            assert note in page.inner_text(".callout.warn")
+
+
 def test_explain_a_miss(browser: Browser, served: Served) -> None:
     """Why did I not get this: the clause that failed, with the event's value, at a link of its own."""
     with window(browser, served.address) as page:
@@ -141,8 +178,9 @@ def test_delete_and_undo(browser: Browser, served: Served) -> None:
 
 
 def test_replay_a_dead_letter(browser: Browser, served: Served) -> None:
-    """A dead letter is replayed to an endpoint that answers now, and is one no more."""
-    with window(browser, served.address) as page, answering() as (port, taken):
+    """Its row says what became of a dead letter that is replayed: it failed again, and then it did not."""
+    fails = threading.Event()
+    with window(browser, served.address) as page, answering(fails) as (port, taken):
         page.goto("/console/consumers/hook")
         page.wait_for_selector("text=Dead letters")
         deadline = time.monotonic() + 20
@@ -156,12 +194,16 @@ def test_replay_a_dead_letter(browser: Browser, served: Served) -> None:
         page.fill("[name=url]", f"http://127.0.0.1:{port}/hook")
         page.locator("form", has=page.locator("[name=url]")).locator("button.primary").click()
         page.wait_for_selector("#messages .callout")
+        fails.set()
         page.locator("td button", has_text="Replay").first.click()
         page.wait_for_selector("#messages .callout.good")
+        page.wait_for_selector("#dead-letters td >> text=failed again the answer was 503")
         assert taken.wait(10)
-        while page.locator("td button", has_text="Replay").count():
-            assert time.monotonic() < deadline
-            page.reload()
+        fails.clear()
+        page.reload()
+        page.locator("td button", has_text="Replay").first.click()
+        page.wait_for_selector("#dead-letters td >> text=/^delivered/")
+        assert not page.locator("td button", has_text="Replay").count()
 
 
 def test_graph_is_drawn_with_an_events_way(browser: Browser, served: Served) -> None:

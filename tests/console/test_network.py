@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headgate import AsyncClient
 from headgate.console.extension import Console
-from headgate.console.pages.network import Pictures, draw, waits_for
+from headgate.console.pages.network import Pictures, draw, fares_of
 from headgate.network.assignment import SOURCE, Kind, Neighbour
 from headgate.network.deployment import Deployment
 from headgate.network.extension import TENANT, SiteExtension
@@ -92,9 +93,8 @@ def test_a_network_is_shown(tmp_path: Path) -> None:
             assert "Network &lt;b&gt;net" in seen.body
             assert "Sites 4" in seen.text
             assert "In trouble 0" in seen.text
-            assert seen.body.count('<g class="node') == 4
-            assert '<path class="edge ' in seen.body
-            assert "source feeds site" in seen.text
+            assert seen.body.count('"href":"#site-') == 4
+            assert '"title":"source feeds site' in seen.body
             ways = [visitor.get(f"/console/network?document={n}").text for n in range(1, 7)]
             assert any("+" in text and "ms →" in text for text in ways)
             assert "No view has a result of document 999" in visitor.get("/console/network?document=999").text
@@ -104,11 +104,16 @@ def test_a_network_is_shown(tmp_path: Path) -> None:
                 with started() as browser, window(browser, served.address) as page:
                     page.goto("/console/network")
                     assert page.locator("svg .node").count() == 4
+                    page.evaluate("document.querySelector('svg .node').dataset.seen = 'yes'")
+                    with page.expect_response("**/network/live"):
+                        pass
+                    page.wait_for_timeout(200)
+                    assert page.locator("svg .node[data-seen]").count() == 1, "it stays as it is"
                     assert violations(page) == []
             sites["site1"].stop()
             seen = visitor.get("/console/network/live?document=998", HX_Request="true")
             assert "site1 : does not answer" in seen.text
-            assert '<g class="node bad">' in seen.body
+            assert '"note":"does not answer","state":"bad"' in seen.body
     finally:
         for name, each in sites.items():
             if name != "site1":
@@ -130,14 +135,11 @@ def test_who_waits_is_told_from_who_is_down() -> None:
         SiteRow("c", (2,), 40, 1, 1, "runs"),
     )
     network = RunningNetwork("n", 1, 50, sites, (), "", ())
-    assert [waits_for(each, ["a"]) for each in sites] == [None, None, "a", None]
-    drawn = draw(network, {"a": 1.2}, {SOURCE: {"a": 3}, "a": {"b": 1, "gone": 2}, "b": {"a": 1}})
-    assert [(each.site, each.kind) for each in drawn.boxes] == [
-        (SOURCE, "source"), ("a", "bad"), ("b", "late"), ("c", "late"),
-    ]  # fmt: skip
-    assert [each.text for each in drawn.columns] == ["publisher", "level 1", "level 2"]
-    assert [each.kind for each in drawn.lines] == ["bad", "bad", "bad"]
-    assert len({each.x for each in drawn.boxes}) == 3
+    fares = fares_of(network)
+    told = [(each.state, each.waits_for) for each in fares.values()]
+    assert told == [("source", None), ("bad", None), ("late", "a"), ("late", None)]
+    drawn = json.loads(draw(fares, {SOURCE: {"a": 3}, "a": {"b": 1, "gone": 2}, "b": {"a": 1}}))
+    assert [(each["state"], each["width"]) for each in drawn["edges"]] == [("bad", 4), ("bad", 2), ("bad", 2)]
 
 
 def test_a_look_that_fails_is_told() -> None:

@@ -12,10 +12,9 @@ import pytest
 
 from headgate.cli import cli
 from headgate.console.extension import Console
-from headgate.console.tour import MARK, Tour, check_place, edges, nodes
+from headgate.console.tour import MARK, Tour, check_place, told
 from headgate.errors import StorageError
-from headgate.workloads.records.advertising_filters import CATEGORIES
-from tests.console.serving import serving
+from tests.console.serving import serving, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
 def test_everything_is_alive_soon(tmp_path: Path) -> None:
     """Events come; one consumer listens, one pulls, one lags, one has dead letters; it goes on later."""
-    with serving(tmp_path, Console(tour=Tour(200, campaigns=300)), private_webhooks=True) as served:
+    tour = Tour(200, campaigns=300, down=1.0)
+    with serving(tmp_path, Console(tour=tour), private_webhooks=True) as served:
         visitor = served.visitor()
         with served.client() as client:
             end = time.monotonic() + 15
@@ -44,29 +44,25 @@ def test_everything_is_alive_soon(tmp_path: Path) -> None:
             got = {name for each in kept for name in each["matches"]}
             assert not {name for name in got if name.startswith("never-")}
             assert {name for name in got if name.startswith("audit-")}
-            assert len(client.ask("GET", "/v1/graph/nodes?limit=1000")["items"]) == len(nodes())
-            assert len(client.ask("GET", "/v1/graph/edges?limit=1000")["items"]) == len(edges())
+            assert len(client.ask("GET", "/v1/graph/nodes?limit=1000")["items"]) == len(told().nodes)
+            assert len(client.ask("GET", "/v1/graph/edges?limit=1000")["items"]) == len(told().edges)
             first = client.ask("GET", "/v1/info")
             cursors = [each["cursor"] for each in kept[::400]]
         assert "dashboard" in visitor.get("/console/consumers").text
         _open_all(visitor, cursors)
+        until(lambda: "The way of document" in visitor.get("/console/network").text)
+        seen = visitor.get("/console/network")
+        assert ("Sites 6" in seen.text, "In trouble 0" in seen.text) == (True, True)
     assert (tmp_path / MARK).exists()
     check_place(tmp_path)
-    again = Console(tour=Tour(200, campaigns=300))
+    again = Console(tour=Tour(200, campaigns=300, network=False))
     with serving(tmp_path, again, private_webhooks=True) as served, served.client() as client:
         while client.ask("GET", "/v1/info")["last"] <= first["last"]:
             time.sleep(0.05)
         assert client.ask("GET", "/v1/info")["subscriptions"] == first["subscriptions"]
 
 
-KINDS = (
-    "everything",
-    "never-hour",
-    "partner-phones",
-    "night-alert",
-    "audit-exchange-open",
-    CATEGORIES[0] + "-1",
-)
+KINDS = ("everything", "never-hour", "partner-phones", "night-alert", "audit-exchange-open", "news-1")
 """Subscriptions of the demo: at no node, with a webhook, with a limit, and at two kinds of nodes."""
 
 

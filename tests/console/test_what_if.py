@@ -341,7 +341,7 @@ def test_a_trial_is_cancelled(served: Served) -> None:
     run = Run(served.running.server.tenants["default"], Question(({"id": "x", "filter": "price = 1"},), 10))
     run.cancel()
     run.work()
-    assert (run.ended, run.result, run.error) == (True, None, "")
+    assert (run.ended is not None, run.result, run.error) == (True, None, "")
 
 
 def test_very_many_are_not_ranked_beside_the_service(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

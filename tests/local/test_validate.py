@@ -23,13 +23,8 @@ if TYPE_CHECKING:
     from tests.cli.running import Command
 
 EVENTS = [
-    {
-        "id": number,
-        "age": number,
-        "topic": ("art", "news", "sport")[number % 3],
-        "tags": ["x"] if number % 10 == 0 else [],
-        "name": "john smith" if number % 7 == 0 else "ann",
-    }
+    {"id": number, "age": number, "topic": ("art", "news", "sport")[number % 3]}
+    | {"tags": ["x"] if number % 10 == 0 else [], "name": "john smith" if number % 7 == 0 else "ann"}
     for number in range(100)
 ]
 CASES = {

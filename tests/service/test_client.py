@@ -203,6 +203,15 @@ def test_commands_use_it(server: Served, tmp_path: Path, headgate: Command) -> N
     assert "events published: 2, matches: 1, refused: 0" in done.err
     heard = headgate("listen", "cli", "--count", "1", *url)
     assert json.loads(heard.out)["event"]["id"] == "c1"
+    noted = headgate("subscriptions", "add", "red", "color = 'red'", *url)
+    assert (noted.code, noted.out, noted.err) == (
+        0,
+        "",
+        "note red: no event has 'color': did you mean 'colour'?\n",
+    )
+    noted = headgate("subscriptions", "add", "red", "colour = 'rd'", "--json", *url)
+    told = "colour = 'rd' holds for none of the events: colour is 'red', 'blue'"
+    assert (noted.err, json.loads(noted.out)["notes"]) == ("", [told])
     events.write_text('{"id": "c3"}\n{"id":\n', "utf-8")
     assert "events.jsonl, line 2: not valid JSON" in headgate("publish", str(events), *url).complaint
     table = tmp_path / "subs.jsonl"

@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from headgate.contents.mixed.kind import read_dialect
+from headgate.contents.protocol import TellsAccess
 from headgate.contents.registry import kind_of
 from headgate.core.arguments import did_you_mean
 from headgate.core.event import EVENT_TIME, ID, JSON, SOURCE, TIME
@@ -16,6 +18,7 @@ from headgate.core.ids import Ids
 from headgate.core.interning import TextPool
 from headgate.core.values import dotted
 from headgate.graph.model import SUBSCRIPTIONS
+from headgate.records.explain.never import why_never
 from headgate.records.names import NameSettings, plain_text
 from headgate.tables.accepted import number_rows, take_filters
 from headgate.tables.choosing import choose
@@ -64,17 +67,28 @@ class Filed(NamedTuple):
 
 
 def check_compiled(
-    contents: Contents, given: Filed, events: Sequence[Event], mark: str = ""
+    contents: Contents, given: Filed, events: Sequence[Event], mark: str = "", running: object = None
 ) -> list[FilterCheck]:
     """Say of compiled filters how events come to them, and what is odd about them.
 
-    `mark` is that of the settings of their names (`NameSettings.mark`).
+    `mark` is that of the settings of their names (`NameSettings.mark`). How events come to them is said as
+    if they were the only ones, or among those of a `running` index that can tell.
     """
     _, named, filed, texts = given
     kind = kind_of(contents.room_name)
-    access = kind.access(contents, filed, events) if named else []
+    if isinstance(running, TellsAccess):
+        access = running.access(texts, events)
+    else:
+        access = kind.access(contents, filed, events) if named else []
     matched = _matched(filed, texts, events, len(named))
     known = _attributes(events, mark) if kind.rows else set()
+    never = [
+        text
+        for text, way, count in zip(texts, access, matched.tolist(), strict=True)
+        if known and not count and way.note is None and kind.of_filter(text).rows
+    ]
+    plain = [read_dialect(text, contents.dialect)[0] for text in never]
+    why = dict(zip(never, why_never(plain, events, mark) if plain else (), strict=True))
     # The time of an event stands for its attribute `time` in `:event_time`.
     there = known | ({TIME} if any(event.time is not None for event in events) else set())
     checks = []
@@ -85,8 +99,11 @@ def check_compiled(
             notes.append(f"it matches all {len(events):,} events")
         if known and kind.of_filter(text).rows:
             # A schema has refused such names already. Clauses have their names folded.
-            own = filed.take(np.array([index])).attributes if mark else _names(contents, text)
-            notes += [f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*own} - there)]
+            names = filed.take(np.array([index])).attributes if mark else _names(contents, text)
+            notes += [
+                f"no event has {name!r}{did_you_mean(name, known)}" for name in sorted({*names} - there)
+            ]
+            notes += why.get(text, [])
         note = kind.of_filter(text).verified_note(kind.plain(text), events)
         notes += [] if note is None else [note]
         reached = way.reached / len(events) if events and way.reached is not None else None
@@ -105,7 +122,9 @@ def check_compiled(
     return checks
 
 
-def check_filter(text: str, wanted: FilterSettings, events: Sequence[Event] = ()) -> FilterCheck:
+def check_filter(
+    text: str, wanted: FilterSettings, events: Sequence[Event] = (), running: object = None
+) -> FilterCheck:
     """Check one filter that is in no table.
 
     >>> from headgate.contents.kind import FilterSettings
@@ -114,11 +133,11 @@ def check_filter(text: str, wanted: FilterSettings, events: Sequence[Event] = ()
     >>> check_filter("age >", FilterSettings()).place
     5
     """
-    return check_filters([text], wanted, events)[0]
+    return check_filters([text], wanted, events, running)[0]
 
 
 def check_filters(
-    texts: Sequence[str], wanted: FilterSettings, events: Sequence[Event] = ()
+    texts: Sequence[str], wanted: FilterSettings, events: Sequence[Event] = (), running: object = None
 ) -> list[FilterCheck]:
     """Check filters that are in no table, in their order."""
     contents = choose(wanted, ["the request"], {wanted.dialect}, _no_sample)
@@ -128,7 +147,7 @@ def check_filters(
     )
     compiled = pa.Table.from_batches(batches, SHAPES[ALONE].schema(ranked=False))
     filed = filed_rows(compiled, Format.JSONL, contents)
-    good = check_compiled(contents, filed, events, NameSettings.of(vars(wanted)).mark)
+    good = check_compiled(contents, filed, events, NameSettings.of(vars(wanted)).mark, running)
     by_place = {int(str(each.id)): each for each in (*good, *filed.refused)}
     return [by_place[index] for index in range(len(texts))]
 

@@ -17,7 +17,7 @@ from headgate.cli.options import options_of
 from headgate.cli.shell import cli, json_option
 from headgate.core.settings import Request, setting
 from headgate.core.subscription import SQL
-from headgate.errors import TableError
+from headgate.errors import ServiceError, TableError
 from headgate.report.words import many
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _TITLES = {
     "exceeded": "too much for some events",
 }
 _COLUMNS = ("matches", "share", "last_match", "last_event", "candidates", "failed", "work", "exceeded")
+_FORBIDDEN = 403
 _WIDE = 60
 """Characters of a filter in a table."""
 
@@ -299,8 +300,11 @@ class Added(Request):
 @click.argument("text", metavar="FILTER")
 @_service
 @options_of(Added)
-def add_subscription(asked: Added, identity: str, text: str, url: str | None) -> None:
+@json_option
+def add_subscription(asked: Added, identity: str, text: str, url: str | None, *, as_json: bool) -> None:
     r"""Have a subscription at a service; one of the same id is replaced.
+
+    What is odd about its filter is told on standard error, with --json in the answer.
 
     \b
     Example:
@@ -308,7 +312,19 @@ def add_subscription(asked: Added, identity: str, text: str, url: str | None) ->
     """
     fields = {name: value for name, value in vars(asked).items() if value is not None}
     with _client(url) as client:
-        client.subscribe(identity, text, **fields)
+        made = client.subscribe(identity, text, **fields)
+        try:
+            made = client.subscription(identity)
+        except ServiceError as error:
+            # A key may subscribe and not read.
+            if error.status != _FORBIDDEN:
+                raise
+            made["notes"] = ["the key does not allow to read: how its filter fares is not told"]
+    if as_json:
+        click.echo(json.dumps(made, ensure_ascii=False))
+        return
+    for note in made.get("notes", ()):
+        click.echo(f"note {identity}: {note}", err=True)
 
 
 @subscriptions.command("remove")

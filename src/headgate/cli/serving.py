@@ -82,7 +82,7 @@ def _serve(asked: ServeSettings) -> None:
 
         check_place(asked.place)
         tour = Tour(asked.demo_rate)
-        # Its webhook goes to a closed port of this machine.
+        # Its webhook goes to a port of this machine.
         asked = replace(asked, private_webhooks=True)
     running = Running(asked, Console(sites, tour))
 

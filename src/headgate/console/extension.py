@@ -82,7 +82,7 @@ class Console(Extension):
         """Begin to note how much comes, and the tour."""
         self._sampling = asyncio.get_running_loop().create_task(self.histories.sample(server))
         if self._tour is not None:
-            await self._tour.start(server)
+            await self._tour.start(server, self.pictures)
 
     async def close(self) -> None:
         """End all that runs."""

@@ -137,6 +137,11 @@ def written(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+def packed(value: Any) -> str:
+    """Write something as JSON inside a script's text: no tag can end it."""
+    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
+
+
 @cache
 def _environment() -> Environment:
     jinja = templates_of("headgate.console", "templates")

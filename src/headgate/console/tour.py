@@ -1,6 +1,7 @@
 """The tour: a service that has something to show from its first second.
 
     subscriptions and a graph ──► events at a rate ──► one consumer listens, one pulls, one lags, one fails
+    views at five sites       ──► documents            a network of its own, see `tour_network.py`
 
 `headgate serve --demo` runs it. It writes only where nothing else is: a directory that has no events or
 subscriptions, or one that an earlier tour has made, which goes on.
@@ -16,95 +17,64 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
+import re
 import time
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from headgate.console import tour_network
 from headgate.console.view import Asker
 from headgate.errors import HeadgateError, StorageError
 from headgate.service.delivery.hub import Closed
 from headgate.service.problems import Problem
-from headgate.service.resources import ConsumerBody, EdgeBody, Limit, Part, SubscriptionBody
+from headgate.service.resources import ConsumerBody, EdgeBody, Part, SubscriptionBody
 from headgate.service.security.keys import DEFAULT_TENANT, EVERYBODY
 from headgate.service.storage.audit import noted
 from headgate.service.storage.store import FILE, Store
 from headgate.service.worker import telling
 from headgate.workloads.records import advertising
-from headgate.workloads.records.advertising_filters import CATEGORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Coroutine
     from pathlib import Path
 
+    from headgate.console.pages.network import Pictures
     from headgate.service.server import Server
     from headgate.service.tenant.tenant import Tenant
 
 
 SEED = 1
 LISTENING, PULLING, LAGGING, CALLED = "dashboard", "bidders", "archive", "partner-hook"
-"""The consumers: one listens, one pulls and acknowledges, one never does, one has a closed webhook."""
-_PUBLISHERS = ("pub-news", "pub-sport", "pub-video", "pub-shop", "pub-games", "pub-travel")
-_ADVERTISED = CATEGORIES[:12]
+"""The consumers: one listens, one pulls and acknowledges, one never does, one has a webhook that fails."""
 
 
-class Network(NamedTuple):
-    """A node between publishers and advertisers."""
+PUBLISHERS = ("pub-news", "pub-sport", "pub-video", "pub-shop", "pub-games", "pub-travel")
+
+
+class View(msgspec.Struct):
+    """A view of the demo's network, and the site where it is."""
 
     id: str
-    filter: str | None
-    targets: tuple[str, ...]
+    site: str
+    filter: str
 
 
-_EUROPE = "country IN ('GB', 'DE', 'FR', 'IT', 'ES', 'NL', 'PL', 'SE')"
-_NETWORKS = (
-    Network("net-europe", _EUROPE, ("exchange-open", "exchange-premium")),
-    Network(
-        "net-americas", "country IN ('US', 'BR', 'MX', 'CA', 'AR')", ("exchange-open", "exchange-premium")
-    ),
-    Network("net-mobile", "device = 'phone' AND connection != '3g'", ("exchange-open",)),
-    Network("net-screens", "device IN ('tv', 'tablet')", ("exchange-premium",)),
-    Network("net-members", "is_member = true", ("exchange-premium", "exchange-late")),
-)
-_EXCHANGES = (
-    ("exchange-open", None),
-    ("exchange-premium", "viewability >= 0.6 AND price_floor >= 0.3"),
-    ("exchange-late", "hour >= 20 OR hour <= 5"),
-)
+class Told(msgspec.Struct):
+    """What the demo has besides its campaigns, as `tour.json` says it."""
+
+    nodes: list[Part]
+    edges: list[EdgeBody]
+    subscriptions: list[SubscriptionBody]
+    views: list[View]
 
 
-def nodes() -> list[Part]:
-    """List the nodes of the exchange."""
-    parts = [Part(id=name, kind="publisher") for name in _PUBLISHERS]
-    parts += [Part(id=each.id, filter=each.filter, kind="network") for each in _NETWORKS]
-    parts += [Part(id=name, filter=text, kind="exchange") for name, text in _EXCHANGES]
-    return parts + [
-        Part(
-            id=f"adv-{name}",
-            filter=f"category = '{name}' OR array_contains(interests, '{name}')",
-            kind="advertiser",
-        )
-        for name in _ADVERTISED
-    ]
-
-
-def edges() -> list[EdgeBody]:
-    """List its edges; some have filters of their own."""
-    bodies = []
-    for number, source in enumerate(_PUBLISHERS):
-        for step in range(3):
-            network = _NETWORKS[(number + step) % len(_NETWORKS)]
-            adult = None if step else "NOT array_contains(blocked_categories, 'gambling')"
-            bodies.append(EdgeBody(source=source, target=network.id, filter=adult))
-    bodies += [EdgeBody(source=each.id, target=target) for each in _NETWORKS for target in each.targets]
-    for number, name in enumerate(_ADVERTISED):
-        first, second = _EXCHANGES[number % 3][0], _EXCHANGES[(number + 1) % 3][0]
-        bodies.append(EdgeBody(source=first, target=f"adv-{name}"))
-        bodies.append(EdgeBody(source=second, target=f"adv-{name}", filter="price_floor < 2.5"))
-    return bodies
+def told() -> Told:
+    """Read it."""
+    return msgspec.json.decode(files("headgate.console").joinpath("tour.json").read_bytes(), type=Told)
 
 
 def subscriptions(campaigns: int) -> list[SubscriptionBody]:
@@ -119,37 +89,7 @@ def subscriptions(campaigns: int) -> list[SubscriptionBody]:
             score = f"{score} * viewability"
         consumer = (LISTENING, LISTENING, PULLING, LAGGING)[number % 4]
         bodies.append(SubscriptionBody(id=str(name), filter=str(text), score=score, consumer=consumer))
-    return [*bodies, *_at_nodes(), *_odd()]
-
-
-def _at_nodes() -> Iterator[SubscriptionBody]:
-    wishes = ("age BETWEEN 25 AND 44", "income >= 30000", "device = 'phone'", "user.score > 0.5")
-    for name in _ADVERTISED:
-        for step, wish in enumerate(wishes):
-            yield SubscriptionBody(
-                id=f"{name}-{step + 1}", filter=wish, node=f"adv-{name}", score=1.0 + step, consumer=PULLING
-            )
-    for exchange, _ in _EXCHANGES:
-        yield SubscriptionBody(
-            id=f"audit-{exchange}", filter="price_floor >= 1", node=exchange, score=0.5, consumer=LISTENING
-        )
-
-
-def _odd() -> Iterator[SubscriptionBody]:
-    yield SubscriptionBody(id="everything", filter="true", consumer=LAGGING, metadata={"why": "an archive"})
-    for name, text in {
-        "never-atlantis": "country = 'Atlantis'",
-        "never-hour": "hour > 23",
-        "never-free": "price_floor < 0 AND device = 'phone'",
-    }.items():
-        yield SubscriptionBody(id=name, filter=text, consumer=LISTENING, score=9.0)
-    yield SubscriptionBody(
-        id="partner-phones", filter="device = 'phone' AND country = 'DE'", consumer=CALLED, score=2.0
-    )
-    yield SubscriptionBody(
-        id="night-alert", filter="hour >= 22 AND viewability > 0.9", consumer=LISTENING, score=3.0,
-        limit=Limit(events=3, period=60, digest=True),
-    )  # fmt: skip
+    return [*bodies, *told().subscriptions]
 
 
 def events(first: int, count: int) -> list[dict[str, Any]]:
@@ -157,7 +97,7 @@ def events(first: int, count: int) -> list[dict[str, Any]]:
     batch = advertising.events(np.arange(first, first + count), SEED)
     rows: list[dict[str, Any]] = batch.to_pylist()
     for row in rows:
-        row["source"] = _PUBLISHERS[zlib.crc32(str(row["site"]).encode()) % len(_PUBLISHERS)]
+        row["source"] = PUBLISHERS[zlib.crc32(str(row["site"]).encode()) % len(PUBLISHERS)]
     return rows
 
 
@@ -165,6 +105,10 @@ _LOG = logging.getLogger("headgate.console")
 MARK = ".headgate-tour"
 """What stands in a directory that a tour has made."""
 RATE = 20.0
+DOWN = 10.0
+"""Seconds for which the partner's endpoint is down at first."""
+_DEAR = 3.0
+"""The price from which on it refuses an event, whenever it is asked."""
 CAMPAIGNS = 4_000
 _AT_ONCE = 500
 """Events that are published together, at most."""
@@ -196,24 +140,58 @@ def check_place(data: Path) -> None:
             store.close()
 
 
+class Partner:
+    """The endpoint of the webhook: down at first, and then it takes all but what is too dear."""
+
+    def __init__(self, down: float) -> None:
+        self._down = down
+        self._server: asyncio.Server | None = None
+        self._until = 0.0
+
+    async def start(self) -> str:
+        """Listen at a port of this machine; returns the address."""
+        self._until = time.monotonic() + self._down
+        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/hook"
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
+        event = msgspec.json.decode(await reader.readexactly(int(length[1]) if length else 0))
+        status, reason = "204 No Content", ""
+        if time.monotonic() < self._until:
+            status, reason = "503 Service Unavailable", "the partner is down for a moment"
+        elif event["data"].get("price_floor", 0) >= _DEAR:
+            status, reason = "422 Unprocessable", f"the partner takes no price from {_DEAR} on"
+        lines = (f"HTTP/1.1 {status}", "Connection: close", f"Content-Length: {len(reason)}", "", reason)
+        writer.write("\r\n".join(lines).encode())
+        await writer.drain()
+        writer.close()
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+
+
 class Tour:
     """Fills a service, and publishes to it."""
 
-    def __init__(self, rate: float = RATE, campaigns: int = CAMPAIGNS) -> None:
+    def __init__(
+        self, rate: float = RATE, campaigns: int = CAMPAIGNS, *, down: float = DOWN, network: bool = True
+    ) -> None:
         self._rate = rate
         self._campaigns = campaigns
-        self._closed = socket.socket()
+        self._partner = Partner(down)
+        self._network = network
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, server: Server) -> None:
-        """Fill the service if it is empty, and begin."""
+    async def start(self, server: Server, pictures: Pictures) -> None:
+        """Fill the service if it is empty, and begin; `pictures` show its network."""
         began = time.monotonic()
         tenant = await server.tenant(DEFAULT_TENANT)
-        # A port that is taken and not listened at: whoever calls it is refused.
-        self._closed.bind(("127.0.0.1", 0))
-        hook = ConsumerBody(
-            url=f"http://127.0.0.1:{self._closed.getsockname()[1]}/hook", order="parallel", attempts=1
-        )
+        hook = ConsumerBody(url=await self._partner.start(), order="parallel", attempts=1)
         mark = server.settings.place / MARK
         if not mark.exists():
             await self._fill(server, tenant, hook)
@@ -224,13 +202,15 @@ class Tour:
         self._begin(self._publish(server, tenant))
         self._begin(_listen(server, LISTENING))
         self._begin(_pull(server, PULLING))
+        if self._network and not pictures.sites:
+            self._begin(tour_network.run(pictures, told().views, events))
 
     async def close(self) -> None:
         """End."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._closed.close()
+        self._partner.close()
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -240,9 +220,9 @@ class Tour:
     async def _fill(self, server: Server, tenant: Tenant, hook: ConsumerBody) -> None:
 
         # The graph first: nodes that come to an index of thousands would have it built again.
-        for node in nodes():
+        for node in told().nodes:
             await _ask(server, "put_node", {"id": str(node.id)}, body=node)
-        for edge in edges():
+        for edge in told().edges:
             await _ask(server, "put_edge", body=edge)
         await _ask(server, "put_consumer", {"id": CALLED}, body=hook)
         wanted = await asyncio.to_thread(subscriptions, self._campaigns)

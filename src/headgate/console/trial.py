@@ -9,24 +9,20 @@ It runs in a thread of its own; the page asks how far it came.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from headgate.backtest.effects import share_and_flag
+from headgate.console.beside import AT_ONCE, Beside, Work
 from headgate.console.draft import Planned, Refused, Row, changes_graph, ids_of, plan
-from headgate.errors import EventError, HeadgateError, SubscriptionError
+from headgate.errors import EventError, SubscriptionError
 from headgate.runtime.operations import UNSUBSCRIBE
 from headgate.service.problems import Busy
 from headgate.service.resources import DEFAULT, RankBody
 from headgate.service.tenant.index import Index
 from headgate.service.tenant.past import Comparison, Tally
-from headgate.service.worker import telling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,13 +31,10 @@ if TYPE_CHECKING:
     from headgate.service.tenant.contents import Contents
     from headgate.service.tenant.tenant import Tenant
 
-_LOG = logging.getLogger("headgate.console")
 PATIENCE = 60.0
 """Seconds that events are tried at most."""
 NOISE = 0.1
 """The share of events from which on a subscription is noisy."""
-_AT_ONCE = 2
-"""Trials of a server that run at the same time, each of another tenant."""
 WHOLE = 200_000
 """Subscriptions of a tenant up to which a trial that concerns all of them is made beside the service."""
 _DAY = 86_400.0
@@ -123,42 +116,17 @@ class Result(Comparison):
         return [(name, count, self._a_day(count)) for name, count in sorted(more.items())]
 
 
-class Run:
+class Run(Work):
     """A trial, while it runs and after."""
 
     def __init__(self, tenant: Tenant, question: Question) -> None:
+        super().__init__("trial")
         self.question = question
         self.phase = "reading what there is"
         self.trying: Result | None = None
         """What is known so far."""
         self.result: Result | None = None
-        self.error = ""
-        self.ended = False
         self.tenant = tenant
-        self._stop = threading.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        """Tell whether somebody had it end."""
-        return self._stop.is_set()
-
-    def cancel(self) -> None:
-        """Have it end soon."""
-        self._stop.set()
-
-    def work(self) -> None:
-        """Do it all, in the thread that calls."""
-        began = time.monotonic()
-        self.error = "the trial failed: the log of the service says why"
-        try:
-            self._work()
-            self.error = ""
-        except HeadgateError as error:
-            self.error = str(error)
-        finally:
-            self.ended = True
-        if self.result is not None:
-            self.result.seconds = time.monotonic() - began
 
     def _work(self) -> None:
         rows, tenant = self.question.rows, self.tenant
@@ -206,6 +174,7 @@ class Run:
         old, new = (partial(self._asked, each) for each, _ in (before, after))
         result.run(log, old, new, self._stop.is_set)
         result.effects = self._told(result)
+        result.seconds = time.monotonic() - self.began
         if not self._stop.is_set():
             self.result = result
 
@@ -260,37 +229,13 @@ class Run:
         return sorted(effects, key=lambda each: (-each.gained - each.lost, not each.op, each.id))
 
 
-class Trials:
-    """Those of a server that run."""
-
-    def __init__(self) -> None:
-        self._running: set[Run] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        # Threads of their own: those that all requests share are never all taken.
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "headgate-trial")
+class Trials(Beside[Run]):
+    """Those of a server that run, each of another tenant."""
 
     def start(self, run: Run) -> None:
         """Begin one; refuses while too many run."""
-        if any(each.tenant is run.tenant for each in self._running):
+        if any(each.tenant is run.tenant for each in self.running):
             raise Busy("a trial of this tenant runs already: wait until it ends", 10)
-        if len(self._running) >= _AT_ONCE:
-            raise Busy(f"{_AT_ONCE} trials run already: wait until one of them ends", 10)
-        self._running.add(run)
-        task = asyncio.get_running_loop().create_task(self._follow(run))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(telling(_LOG, "a trial failed"))
-
-    async def _follow(self, run: Run) -> None:
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, run.work)
-        finally:
-            self._running.discard(run)
-
-    async def close(self) -> None:
-        """Have all end."""
-        for run in self._running:
-            run.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        self._threads.shutdown(wait=False)
+        if len(self.running) >= AT_ONCE:
+            raise Busy(f"{AT_ONCE} trials run already: wait until one of them ends", 10)
+        self.begin(run)

@@ -229,6 +229,13 @@ class View:
         self._asker = Asker(self.server, self.key)
         self.ask = self._asker.ask
 
+    async def tried(self, operation: str, body: dict[str, Any]) -> tuple[Any, str | None]:
+        """Ask an operation; what is refused is told in the place of an answer."""
+        try:
+            return await self.ask(operation, body=body), None
+        except HeadgateError as error:
+            return None, str(error)
+
     @property
     def server(self) -> Server:
         """Return the server."""

@@ -6,7 +6,7 @@ on a worker                    on the driver, or on the worker of a shard
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from headgate.core.rooms import CLAUSES, FILTERS
@@ -78,6 +78,15 @@ class Costs:
             lines = [f"indexed by {indexed_by}: {listed}"] if listed else []
         lines += [f"verified: {', '.join(verified)}"] if verified else []
         return lines + ([f"computed once an event: {', '.join(self.computed)}"] if self.computed else [])
+
+    def unled(self) -> Costs:
+        """Return what it takes where no index leads to the filter: all of it is verified.
+
+        >>> Costs(("range",), ("range of a",), ("a", "b"), (), 0, every_event=False).unled().verified
+        ('a', 'b')
+        """
+        names = (each.removeprefix("range of ") for each in (*self.indexed, *self.verified))
+        return replace(self, access=("none",), indexed=(), verified=tuple(dict.fromkeys(names)))
 
 
 class Access(NamedTuple):
@@ -323,6 +332,14 @@ class FindsFirst(Protocol):
 
         Returns places of events, rising, and the matches, rising for each.
         """
+
+
+@runtime_checkable
+class TellsAccess(Protocol):
+    """Filters among which others may come."""
+
+    def access(self, texts: Sequence[str], events: Sequence[Event] = ()) -> list[Access]:
+        """Say by what events come to filters among those that are here, and how many of some events do."""
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from headgate.console.pages.now import brief
 from headgate.console.session import ABSENT
 from headgate.console.view import Asked, View, page, place_of
 from headgate.errors import HeadgateError
+from headgate.service.api.deliveries import letter_of
 from headgate.service.api.operation import is_number
 from headgate.service.problems import Problem, problem_of
 from headgate.service.resources import ConsumerBody
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from headgate.service.api.consumers import Consumer
+    from headgate.service.api.deliveries import Letter, Letters
 
 _LISTED = 50
 _PREVIEWED = 5
@@ -27,6 +30,8 @@ _PREVIEWED = 5
 _PREVIEW_BYTES = 256 << 10
 _ATTEMPTS = 10
 _LETTERS = 20
+_FRESH = 300.0
+"""Seconds for which a dead letter that was delivered is shown."""
 _RESTORED = 1_000
 """Subscriptions that come back with their consumer, at most."""
 _LETTER = "letter-"
@@ -106,7 +111,7 @@ async def consumer(
     return view.shown(
         "consumer.html.j2",
         copy=asked,
-        letters=[_letter(each) for each in letters.items],
+        letters=await _letters(view, letters),
         letters_next=letters.next,
         letters_after=view.number("letters"),
         pull=Asked("GET", f"/v1/consumers/{quote(identity, safe='')}/deliveries?limit=10"),
@@ -156,17 +161,37 @@ async def _live(view: View) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _letter(letter: Any) -> dict[str, Any]:
+async def _letters(view: View, listed: Letters) -> list[dict[str, Any]]:
+    """List dead letters for people; those that were delivered just now stand among them."""
+    after, end, since = view.number("letters"), listed.next, 1e6 * (time.time() - _FRESH)
+    state = view.dispatcher.state(view.path["id"])
+    fresh = [
+        letter_of(each, await view.dispatcher.event_for(state, cursor))
+        for cursor, each in list(state.replayed.items())
+        if not each.reason and each.time > since and after < cursor and (end is None or cursor < end)
+    ]
+    letters = sorted([*listed.items, *fresh], key=lambda each: each.cursor)
+    return [_letter(each, tried=each.cursor in state.replayed) for each in letters]
+
+
+def _letter(letter: Letter, *, tried: bool) -> dict[str, Any]:
     about = {"id": None, "text": "not kept any more, or its subscription is gone"}
     if letter.event is not None:
         about = brief(msgspec.json.decode(letter.event))
-    return {
-        "cursor": letter.cursor,
-        "time": letter.time,
-        "attempts": letter.attempts,
-        "reason": letter.reason,
-        **about,
-    }
+    outcome = "waits" if letter.again else "delivered" if not letter.reason else "failed" if tried else ""
+    return {**msgspec.structs.asdict(letter), **about, "outcome": outcome}
+
+
+@page("GET", "/console/consumers/{id}/dead-letters/{cursor}")
+async def letter(view: View) -> Response:
+    """Give what became of a dead letter that is tried again."""
+    identity, cursor = view.path["id"], view.path["cursor"]
+    if not is_number(cursor):
+        raise Problem(f"cursor is {cursor!r}: give a whole number", 404)
+    query = {"after": int(cursor) - 1, "limit": 1}
+    listed = await view.ask("list_dead_letters", {"id": identity}, query)
+    found = [each for each in await _letters(view, listed) if each["cursor"] == int(cursor)]
+    return view.part("letter_outcome.html.j2", found={"id": identity}, each=found[0] if found else None)
 
 
 # What is done with one

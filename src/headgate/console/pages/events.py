@@ -154,7 +154,7 @@ async def event(view: View) -> Response:
 
 async def _best(view: View, fields: dict[str, Any]) -> tuple[Any, str | None]:
     """Rank who matches now; what cannot be ranked is told."""
-    answer, refused = await _tried(view, "top", {"k": _BEST, "events": [fields]})
+    answer, refused = await view.tried("top", {"k": _BEST, "events": [fields]})
     return (None, refused) if answer is None else (answer.events[0].best, answer.events[0].refused)
 
 
@@ -163,22 +163,14 @@ async def _explained(view: View, cursor: int, subscription: str, text: str) -> t
     body: dict[str, Any] = {"cursor": cursor}
     if not subscription:
         body |= {"filter": text, "dialect": view.query.get("dialect") or "sql"}
-        return await _tried(view, "explain", body)
+        return await view.tried("explain", body)
     body["subscription"] = subscription
-    explanation, refused = await _tried(view, "explain", body | {"rank": {"k": _BEST}})
-    return (explanation, None) if refused is None else await _tried(view, "explain", body)
-
-
-async def _tried(view: View, operation: str, body: dict[str, Any]) -> tuple[Any, str | None]:
-    """Ask an operation; what is refused is told in the place of an answer."""
-    try:
-        return await view.ask(operation, body=body), None
-    except HeadgateError as error:
-        return None, str(error)
+    explanation, refused = await view.tried("explain", body | {"rank": {"k": _BEST}})
+    return (explanation, None) if refused is None else await view.tried("explain", body)
 
 
 async def _nearest(view: View, cursor: int) -> tuple[list[Any], str | None]:
-    answer, refused = await _tried(view, "explain", {"cursor": cursor, "near": _NEAR})
+    answer, refused = await view.tried("explain", {"cursor": cursor, "near": _NEAR})
     return [] if answer is None else answer.near or [], refused
 
 

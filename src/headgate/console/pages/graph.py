@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from starlette.responses import Response
 
+from headgate.console.templates import packed
 from headgate.console.view import View, page, place_of
 from headgate.core.subscription import SQL, dialects
 from headgate.errors import HeadgateError
@@ -16,7 +17,6 @@ from headgate.service.problems import Conflict, NotFound, Problem
 from headgate.service.security.keys import check_scope
 
 if TYPE_CHECKING:
-    from headgate.console.view import Asked
     from headgate.service.api.tracing import GraphPart, TraceAnswer
 
 DRAWN = 120
@@ -72,15 +72,8 @@ async def newest_way(view: View) -> Response:
     part = await view.ask("read_graph", query={"node": node, "hops": view.number("hops", 2), "most": DRAWN})
     way, missing = await _way(view, NEWEST)
     seen = await asyncio.to_thread(_seen, view, part, way, whole=node is None)
-    return view.part(
-        "graph_way.html.j2",
-        part=part,
-        way=way,
-        missing=missing,
-        follows=True,
-        node=node,
-        **seen,
-    )
+    about = {"part": part, "way": way, "missing": missing, "node": node}
+    return view.part("graph_way.html.j2", follows=True, **about, **seen)
 
 
 async def _way(view: View, which: str | None = None) -> tuple[TraceAnswer | None, str]:
@@ -123,33 +116,16 @@ def _seen(view: View, part: GraphPart, way: TraceAnswer | None, *, whole: bool) 
         link["state"] = over[ends].state if ends in over else ""
     if len(links) > _EDGES:
         cut = f"{cut or 'all nodes'}, and {_EDGES:,} of the {len(links):,} edges between them"
-    lines = [
-        {
-            "source": each["source"],
-            "target": each["target"],
-            "state": each["state"],
-            "filter": bool(each["filter"]),
-        }
-        for each in links[:_EDGES]
-    ]
     chosen = view.query.get("node") or (way.source if way is not None else None)
-    drawing = {"nodes": [_drawn(each) for each in rows], "edges": lines, "chosen": chosen}
-    # Inside a script's text: no tag can end it.
-    packed = msgspec.json.encode(drawing).decode().replace("<", "\\u003c")
+    drawing = {
+        "nodes": rows,
+        "edges": links[:_EDGES],
+        "chosen": chosen,
+        "place": place_of("graph", "nodes", ""),
+    }
     stops: list[Any] = [] if way is None else [*way.nodes, *way.edges]
     stops = [each for each in stops if each.why is not None]
-    return {"rows": rows, "links": links[:_EDGES], "cut": cut, "drawing": packed, "stops": stops}
-
-
-def _drawn(row: dict[str, Any]) -> dict[str, Any]:
-    count = row.get("subscriptions")
-    hung = "" if count is None else "1 subscription" if count == 1 else f"{count:,} subscriptions"
-    return {
-        "id": row["id"],
-        "note": " · ".join(each for each in (row.get("kind"), hung) if each),
-        "state": row["state"],
-        "href": place_of("graph", "nodes", row["id"]),
-    }
+    return {"rows": rows, "links": links[:_EDGES], "cut": cut, "drawing": packed(drawing), "stops": stops}
 
 
 # One node, one edge
@@ -159,7 +135,7 @@ def _drawn(row: dict[str, Any]) -> dict[str, Any]:
 async def new_node(view: View) -> Response:
     """Show the form of a node that is not there yet."""
     check_scope(view.key, ADMIN)
-    return _node_form(view, None, {"id": view.query.get("id", ""), "dialect": SQL})
+    return _form(view, "graph_new_node.html.j2", None, {"id": view.query.get("id", ""), "dialect": SQL})
 
 
 @page("GET", "/console/graph/new-edge")
@@ -176,11 +152,8 @@ async def node(view: View, refused: HeadgateError | None = None) -> Response:
     identity = view.path["id"]
     node = await view.ask("read_node", {"id": identity})
     copy = view.asked[-1]
-    hung = await view.ask(
-        "list_node_subscriptions",
-        {"id": identity},
-        {"after": view.query.get("after", ""), "limit": _FOUND},
-    )
+    some = {"after": view.query.get("after", ""), "limit": _FOUND}
+    hung = await view.ask("list_node_subscriptions", {"id": identity}, some)
     edges = await asyncio.to_thread(view.tenant.store.graph.ends_at, identity)
     way = None
     if view.query.get("event"):
@@ -226,7 +199,7 @@ async def add_node(view: View) -> Response:
             raise Conflict(f"node {identity!r} is there already: change it on its page, or choose another id")
         await view.ask("put_node", {"id": identity}, body=_said(view, ("kind",)))
     except HeadgateError as error:
-        return _node_form(view, error, dict(view.form))
+        return _form(view, "graph_new_node.html.j2", error, dict(view.form))
     back = (f"what was before node {identity}", [("delete_node", {"id": identity}, None)])
     return view.went(place_of("graph", "nodes", identity), f"node {identity} is there", back=back)
 
@@ -290,20 +263,15 @@ async def delete_edge(view: View) -> Response:
 # Forms
 
 
-def _node_form(view: View, error: HeadgateError | None, form: dict[str, Any]) -> Response:
-    return _form(view, "graph_new_node.html.j2", error, form)
-
-
 def _edge_form(view: View, known: bool, form: dict[str, Any], error: HeadgateError | None = None) -> Response:
-    graph = view.tenant.store.graph
-    names = [each.id for each in graph.nodes(most=DRAWN)]
+    names = [each.id for each in view.tenant.store.graph.nodes(most=DRAWN)]
     return _form(view, "graph_edge.html.j2", error, form, known=known, names=names)
 
 
 def _form(
     view: View, template: str, error: HeadgateError | None, form: dict[str, Any], **more: Any
 ) -> Response:
-    copy: Asked | None = view.asked[-1] if view.asked else None
+    copy = view.asked[-1] if view.asked else None
     return view.shown(template, copy=copy, error=error, form=form, dialects=dialects(), **more)
 
 

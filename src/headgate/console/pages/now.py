@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from starlette.responses import StreamingResponse
 
-from headgate.console.templates import template
+from headgate.console.templates import packed, template
 from headgate.console.view import View, page
 from headgate.service.api.operation import READ
 from headgate.service.metrics import BOUNDS, WAYS
@@ -181,13 +181,11 @@ async def now(view: View) -> Response:
     samples = [each._asdict() for each in history.samples]
     last = view.tenant.position
     rows = await asyncio.to_thread(recent, view.tenant, last - SHOWN, SHOWN)
-    # Inside a script's text: no tag can end it.
-    packed = msgspec.json.encode(samples).decode().replace("<", "\\u003c")
     return view.shown(
         "now.html.j2",
         copy=asked,
         info=info,
-        samples=packed,
+        samples=packed(samples),
         last=list(history.samples)[-1:],
         rows=rows[::-1],
         most=SHOWN,

@@ -15,6 +15,7 @@ from headgate.contents.registry import kinds
 from headgate.core.subscription import SQL
 from headgate.errors import HeadgateError
 from headgate.service.api.operation import READ, SUBSCRIBE
+from headgate.service.api.validating import TRIED
 from headgate.service.problems import NotFound, Problem, problem_of
 from headgate.service.resources import SubscriptionBody
 from headgate.service.security.keys import check_scope
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 _PAGE = 50
 _NAMED = 200
 """Consumers that are offered in the form."""
-_TRIED = 1_000
-"""Events that a filter is tried over while it is written."""
 _SORTS = {"id": "by id", "newest": "newest first", "most": "most matches", "least": "fewest matches"}
 _WHICH = {
     "": "All",
@@ -100,9 +99,8 @@ async def check(view: View) -> Response:
     text, dialect = view.form.get("filter", ""), view.form.get("dialect", SQL)
     if not text.strip():
         return view.part("check.html.j2", report=None, text="")
-    answer = await view.ask(
-        "validate_filters", body={"filters": [{"filter": text, "dialect": dialect}], "events": _TRIED}
-    )
+    asked = {"filter": text, "dialect": dialect, "node": view.form.get("node", "").strip() or None}
+    answer = await view.ask("validate_filters", body={"filters": [asked]})
     return view.part("check.html.j2", report=answer.filters[0], text=text)
 
 
@@ -129,13 +127,9 @@ async def subscription(view: View) -> Response:
     if indexed is None:
         raise NotFound(f"there is no subscription {identity!r}")
     wanted = indexed.indexed
-    tried, refused = None, None
-    try:
-        body = {"filters": [{"id": identity, "filter": wanted.filter, "dialect": wanted.dialect}]}
-        answer = await view.ask("backtest", body={**body, "after": _after(view), "events": _TRIED})
-        tried = answer
-    except HeadgateError as error:
-        refused = str(error)
+    filters = [{"id": identity, "filter": wanted.filter, "dialect": wanted.dialect}]
+    body = {"filters": filters, "after": max(view.tenant.position - TRIED, 0), "events": TRIED}
+    tried, refused = await view.tried("backtest", body)
     return view.shown(
         "subscription.html.j2",
         copy=asked,
@@ -146,11 +140,6 @@ async def subscription(view: View) -> Response:
         refused=refused,
         said=written_fields(resource),
     )
-
-
-def _after(view: View) -> int:
-    bounds = view.tenant.store.log.bounds()
-    return max(bounds.last - _TRIED, 0)
 
 
 @page("GET", "/console/subscriptions/{id}/edit")

@@ -78,11 +78,8 @@ async def what_if(view: View) -> Response:
         form["id"] = view.query["subscription"]
         if stored is not None:
             wanted, body = stored.indexed, stored.said
-            known = {
-                "filter": wanted.filter,
-                "dialect": wanted.dialect,
-                "node": wanted.node,
-                "score": body.score,
+            known = {name: getattr(wanted, name) for name in ("filter", "dialect", "node")} | {
+                "score": body.score
             }
             form = {name: value for name, value in known.items() if value is not None} | form
     if view.query.get("node") and change in {operations.SET_FILTER, operations.REMOVE_NODE}:

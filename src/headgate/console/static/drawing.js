@@ -2,8 +2,8 @@
 'use strict';
 (() => {
   const SVG = 'http://www.w3.org/2000/svg', LONGEST = 34, HEIGHT = 52;
-  const signs = {entered: '▶ entered', passed: '✓ passed', stopped: '✕ stopped'};
-  const classes = {entered: 'source', passed: 'good', stopped: 'bad'};
+  const signs = {entered: '▶ entered', passed: '✓ passed', stopped: '✕ stopped', bad: '✕', late: '◷'};
+  const classes = {entered: 'source', passed: 'good', stopped: 'bad', source: 'source', good: 'good', bad: 'bad', late: 'late'};
   function make(name, attributes, ...children) {
     const found = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) found.setAttribute(key, value);
@@ -11,7 +11,7 @@
     return found;
   }
   function short(text) { return text.length > LONGEST ? text.slice(0, LONGEST - 1) + '…' : text; }
-  function told(node) { return [node.id, node.note, signs[node.state]?.slice(2)].filter(Boolean).join(', '); }
+  function told(node) { return node.title || [node.id, node.note, signs[node.state]?.slice(2)].filter(Boolean).join(', '); }
   function noted(node) { return [short(node.note), signs[node.state]].filter(Boolean).join(' · '); }
 
   class Drawing {
@@ -29,6 +29,11 @@
       this.box.addEventListener('keydown', event => this.pressed(event));
     }
     show(data) {
+      for (const each of data.nodes) {
+        const hung = each.subscriptions;
+        each.note ??= [each.kind, hung == null ? '' : hung === 1 ? '1 subscription' : `${hung.toLocaleString('en')} subscriptions`].filter(Boolean).join(' · ');
+        each.href ??= data.place + encodeURIComponent(each.id);
+      }
       const shape = JSON.stringify([data.nodes.map(each => each.id), data.edges.map(each => [each.source, each.target])]);
       if (shape !== this.shape) this.lay(data);
       this.shape = shape;
@@ -47,13 +52,14 @@
       const {width = 100, height = 100} = graph.graph();
       this.size = {width: Math.ceil(width) || 100, height: Math.ceil(height) || 100};
       const tip = make('marker', {id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: 'userSpaceOnUse', orient: 'auto-start-reverse'}, make('path', {d: 'M0 0 8 4 0 8z', class: 'tip'}));
-      this.svg = make('svg', {viewBox: `0 0 ${this.size.width} ${this.size.height}`, role: 'group', 'aria-label': 'Nodes of the graph'}, make('defs', {}, tip));
+      this.svg = make('svg', {viewBox: `0 0 ${this.size.width} ${this.size.height}`, role: 'group', 'aria-label': data.label || 'Nodes of the graph'}, make('defs', {}, tip));
       this.edges = new Map();
       this.nodes = new Map();
       for (const each of data.edges) {
         const points = graph.hasNode(each.source) && graph.hasNode(each.target) && graph.edge(each.source, each.target)?.points;
         if (!points) continue;
         const line = make('path', {d: curve(points), class: 'edge', 'marker-end': 'url(#tip)'});
+        if (each.title) line.append(make('title', {}, each.title));
         const middle = points[Math.floor(points.length / 2)];
         const sign = make('text', {x: middle.x, y: middle.y - 3, 'text-anchor': 'middle', class: 'edge-sign'});
         this.svg.append(line, sign);
@@ -98,6 +104,7 @@
         const found = this.edges.get(JSON.stringify([each.source, each.target]));
         if (!found) continue;
         found.line.setAttribute('class', `edge ${classes[each.state] || ''}`);
+        if (each.width) found.line.style.strokeWidth = each.width;
         found.sign.textContent = each.state === 'stopped' ? '✕' : each.filter ? 'filter' : '';
         found.sign.setAttribute('class', `edge-sign ${classes[each.state] || ''}`);
       }
@@ -142,12 +149,20 @@
     return path;
   }
 
-  document.addEventListener('DOMContentLoaded', () => {
-    const drawings = [...document.querySelectorAll('[data-drawing]')].map(frame => {
-      const drawing = new Drawing(frame);
+  const known = new WeakMap();
+  function drawAll() {
+    return [...document.querySelectorAll('[data-drawing]')].map(frame => {
+      if (!known.has(frame)) known.set(frame, new Drawing(frame));
+      const drawing = known.get(frame);
+      // A part of the page that came anew has none.
+      if (!frame.querySelector('svg')) drawing.shape = '';
       drawing.show(JSON.parse(document.getElementById(frame.dataset.drawing).textContent));
       return drawing;
     });
+  }
+  document.addEventListener('htmx:after:swap', drawAll);
+  document.addEventListener('DOMContentLoaded', () => {
+    const drawings = drawAll();
     const way = document.querySelector('[data-way][data-follows]');
     if (way) follow(way, drawings[0]);
   });

@@ -270,45 +270,45 @@ class _Comers:
         return self._row[begin:end]
 
 
-MOST = 1_000
+MOST = 5_000
 """Filters among which one is looked at: those of a larger set at equal distances."""
 
 
 class IndexUse:
-    """What the index does for the filters of a state, as it is now; what was asked is kept."""
+    """What the index does for the filters of a state, as it is now, and would do for others."""
 
     def __init__(self, state: State, weigh: Weigh | None) -> None:
         self._state = state
-        self._weigh = weigh
+        self._weigh = weigh or by_filters
         self._changes = state.changes
         early, late = state.left()
         numbers = np.concatenate([np.flatnonzero(early), len(early) + np.flatnonzero(late)])
         self._whole = len(numbers) <= MOST
         if not self._whole:
             numbers = numbers[np.linspace(0, len(numbers) - 1, MOST).astype(np.int64)]
-        self._places = {number: place for place, number in enumerate(numbers.tolist())}
-        self._programs = compile_filters([state.text(number) for number in self._places]).programs
-        self._found: dict[int, Access] = {}
+        texts = list(map(state.text, numbers.tolist()))
+        # The same filter comes to the same, whosever it is.
+        self._places = {text: place for place, text in enumerate(texts)}
+        self._programs = compile_filters(texts).programs
 
     def is_of(self, state: State) -> bool:
         """Tell whether a state has not changed since."""
         return state is self._state and state.changes == self._changes
 
-    def access(self, number: int) -> Access:
-        """Say by what events come to a filter, and what it costs."""
-        access = self._found.get(number)
-        if access is None:
-            access = self._found[number] = self._find(number)
-        return access
+    def access(self, texts: Sequence[str], events: Columns | None = None) -> list[Access]:
+        """Say by what events come to filters among these, and what they cost; one that is not here comes."""
+        others = list(dict.fromkeys(text for text in texts if text not in self._places))
+        programs, places = self._programs, self._places
+        if others:
+            programs = concatenate([programs, compile_filters(others).programs])
+            places = places | {text: place for place, text in enumerate(others, self._programs.filters)}
+        found = find_access(programs, events, self._weigh, [places[text] for text in texts])
+        return found if self._whole else [each._replace(costs=_unshared(each.costs)) for each in found]
 
-    def _find(self, number: int) -> Access:
-        programs, position = self._programs, self._places.get(number)
-        if position is None:
-            own = compile_filters([self._state.text(number)]).programs
-            programs, position = concatenate([programs, own]), programs.filters
-        (access,) = find_access(programs, None, self._weigh, [position])
-        assert access.costs is not None, "records have them"
-        return access if self._whole else access._replace(costs=replace(access.costs, shared=None))
+
+def _unshared(costs: Costs | None) -> Costs | None:
+    """Return costs without what others share, which is not known of a part of them."""
+    return costs and replace(costs, shared=None)
 
 
 def with_access(told: Explanation, expression: Expression, access: Access) -> Explanation:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from headgate.contents.columns import ColumnFilters
     from headgate.contents.live import Moment
-    from headgate.contents.protocol import Clause, ClauseColumns
+    from headgate.contents.protocol import Access, Clause, ClauseColumns
     from headgate.contents.scores import Scoring
     from headgate.core.arrays import Ints
     from headgate.core.event import Event, Id
@@ -254,18 +254,25 @@ class RecordIndex(LiveIndex[State], RecordReader):
 
     def explain(self, event: Event, identity: Id) -> Explanation:
         """Say why an event matches a subscription or not, by clauses, and what the index does for it."""
-        from headgate.records.explain.access import IndexUse, with_access
+        from headgate.records.explain.access import with_access
         from headgate.records.explain.explain import explain
         from headgate.records.programs.binding import parse_text
 
         state = self._state
-        number = state.number_of(identity)
-        expression = parse_text(state.text(number))
+        text = state.text(state.number_of(identity))
+        expression = parse_text(text)
         told = explain(expression, event.attributes_as(state.base.settings.mark))
-        use = self._use
+        return with_access(told, expression, *self.access([text]))
+
+    def access(self, texts: Sequence[str], events: Sequence[Event] = ()) -> list[Access]:
+        """Say by what events come to filters among those that are here, and how many of some events do."""
+        from headgate.records.events.columns import EventColumns
+        from headgate.records.explain.access import IndexUse
+
+        state, use = self._state, self._use
         if use is None or not use.is_of(state):
             use = self._use = IndexUse(state, self._weigh)
-        return with_access(told, expression, use.access(number))
+        return use.access(texts, EventColumns(events) if events else None)
 
     def why_not(self, event: Event, limit: int = 10, within: int | None = None) -> list[NearMiss]:
         """List the subscriptions that nearly matched, fewest failed clauses first (at most `within`)."""

@@ -219,13 +219,7 @@ async def delete_consumer(call: Call, query: DeleteQuery) -> None:
     )
 
 
-@operation(
-    "POST",
-    "/v1/consumers/{id}/secret",
-    SUBSCRIBE,
-    problems=(409, 412),
-    example="-X POST",
-)
+@operation("POST", "/v1/consumers/{id}/secret", SUBSCRIBE, problems=(409, 412), example="-X POST")
 async def rotate_secret(call: Call) -> Consumer:
     """Make a new secret for a webhook, and show it once; the old one counts no more."""
     state = call.dispatcher.state(call.path["id"])

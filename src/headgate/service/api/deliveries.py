@@ -206,6 +206,8 @@ class Letter(msgspec.Struct, omit_defaults=True, kw_only=True):
     time: float
     attempts: int
     reason: str
+    again: bool = False
+    """Whether it waits to be tried again."""
     event: msgspec.Raw | None = None
     """Not there if it is not kept any more, or the subscription that matched is gone."""
 
@@ -293,19 +295,20 @@ async def list_dead_letters(call: Call, query: LettersQuery) -> Letters:
     """Read the events that could not be delivered to a webhook, and why."""
     state = call.dispatcher.state(call.path["id"])
     rows = call.tenant.store.consumers.dead_letters(state.id, query.after, query.limit)
-    items = []
-    for each in rows:
-        delivery = await call.dispatcher.event_for(state, each.position)
-        items.append(
-            Letter(
-                cursor=each.position,
-                time=each.time / 1e6,
-                attempts=each.attempts,
-                reason=each.reason,
-                event=None if delivery is None else msgspec.Raw(delivery.text),
-            )
-        )
+    items = [letter_of(each, await call.dispatcher.event_for(state, each.position)) for each in rows]
     return Letters(items=items, next=items[-1].cursor if len(items) == query.limit else None)
+
+
+def letter_of(letter: stored_consumers.DeadLetter, delivery: Delivery | None) -> Letter:
+    """Return a dead letter, with its event if that is kept."""
+    return Letter(
+        cursor=letter.position,
+        time=letter.time / 1e6,
+        attempts=letter.attempts,
+        reason=letter.reason,
+        again=bool(letter.again),
+        event=None if delivery is None else msgspec.Raw(delivery.text),
+    )
 
 
 @operation(
@@ -326,7 +329,7 @@ async def replay_dead_letters(call: Call) -> Replayed:
             f"the webhook of consumer {state.id!r} is not called: give it a `url`, and `enabled` true"
         )
     positions = _positions(call, state.id, cursors)
-    await call.tenant.write(stored_consumers.mark(state.id, positions, again=True))
+    await call.tenant.write(stored_consumers.mark(state.id, positions))
     call.dispatcher.replay_letters(state)
     return Replayed(replayed=len(positions))
 

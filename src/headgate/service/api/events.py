@@ -11,14 +11,7 @@ from headgate.client.asking import KeptEvent, KeptEvents, PublishedEvent, Publis
 from headgate.core.event import JSON
 from headgate.errors import EventError
 from headgate.service.api.operation import PUBLISH, READ, Answer, Call, Limited, is_number, operation
-from headgate.service.envelope import (
-    BATCH,
-    NDJSON,
-    STRUCTURED,
-    EnvelopeTypeError,
-    Sent,
-    read_sent,
-)
+from headgate.service.envelope import BATCH, NDJSON, STRUCTURED, EnvelopeTypeError, Sent, read_sent
 from headgate.service.problems import NotFound, Problem
 from headgate.service.resources import Cursor
 

@@ -28,25 +28,6 @@ _ALWAYS = (401, 403, 429, 431, 500, 503)
 _WITH_BODY = (400, 408, 413, 415, 422)
 _TOLD = ("application/json", "text/event-stream")
 """Media types of answers whose schema is that of what is answered."""
-_PROBLEM = {
-    "type": "object",
-    "title": "Problem",
-    "description": "What is wrong, where, and what would be right (RFC 9457).",
-    "required": ["type", "title", "status", "detail", "instance"],
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "One line."},
-        "instance": {"type": "string"},
-        "position": {"type": "integer", "description": "The character of a filter where it is, from 0."},
-        "errors": {
-            "type": "array",
-            "items": {"type": "object"},
-            "description": "What is wrong with each part.",
-        },
-    },
-}
 _HEADERS = {
     "If-Match": "An entity tag that it must have, or * for any.",
     "If-None-Match": "* to make what is not there; in a read, the entity tag that is known already.",
@@ -69,26 +50,9 @@ def document(operations: Sequence[Operation] = OPERATIONS) -> bytes:
         }
         about = _operation(asked, body, _resolved(query, components), answers)
         paths.setdefault(asked.path, {})[asked.method.lower()] = about
-    whole = {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Headgate",
-            "version": version("headgate"),
-            "description": "Content-based publish/subscribe: who has a filter gets the events that match it.",
-        },
-        "security": [{"key": []}],
-        "paths": paths,
-        "components": {
-            "schemas": {**components, "Problem": _PROBLEM},
-            "securitySchemes": {
-                "key": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "An API key, `hg_…`; none while the service has no keys.",
-                }
-            },
-        },
-    }
+    whole = msgspec.json.decode(files("headgate.service.api").joinpath("openapi.json").read_bytes())
+    whole["info"]["version"], whole["paths"] = version("headgate"), paths
+    whole["components"]["schemas"] = components | whole["components"]["schemas"]
     return msgspec.json.encode(whole)
 
 

@@ -13,10 +13,8 @@ from urllib.parse import quote
 import msgspec
 import numpy as np
 
-from headgate.backtest.checking import check_filter
 from headgate.contents.protocol import EVERY_EVENT
 from headgate.core.event import JSON
-from headgate.errors import HeadgateError
 from headgate.service.api.operation import (
     READ,
     SUBSCRIBE,
@@ -32,7 +30,7 @@ from headgate.service.api.operation import (
     tag_of,
     tags_of,
 )
-from headgate.service.api.validating import settings_of
+from headgate.service.api.validating import TRIED, FilterBody, FilterReport, last_events, report_of
 from headgate.service.envelope import NDJSON
 from headgate.service.problems import Problem, existing
 from headgate.service.resources import SubscriptionBody, moment_of
@@ -131,19 +129,19 @@ async def read_subscription(call: Call) -> Answer:
     stored = _found(call)
     if tag_of(stored.revision) in tags_of(call.headers.get("if-none-match", "")):
         return Answer(None, 304, {"ETag": tag_of(stored.revision)})
-    resource, indexed = resource_of(call, stored), stored.indexed
-    check = await asyncio.to_thread(_checked, call, indexed.filter, indexed.dialect)
-    if check is not None:
-        resource.indexed_by, resource.notes = check.indexed_by, list(check.notes)
-        resource.unindexed = check.indexed_by == EVERY_EVENT
-    return Answer(resource)
+    report = await asyncio.to_thread(_reported, call.tenant, stored)
+    about = {
+        "indexed_by": report.indexed_by,
+        "notes": report.notes,
+        "unindexed": report.indexed_by == EVERY_EVENT,
+    }
+    return Answer(msgspec.structs.replace(resource_of(call, stored), **about))
 
 
-def _checked(call: Call, text: str, dialect: str) -> Any:
-    try:
-        return check_filter(text, settings_of(call.tenant, dialect))
-    except HeadgateError:
-        return None
+def _reported(tenant: Tenant, stored: Stored) -> FilterReport:
+    wanted = stored.indexed
+    asked = FilterBody(filter=wanted.filter, dialect=wanted.dialect, node=stored.said.node)
+    return report_of(tenant, asked, last_events(tenant, TRIED))
 
 
 @operation(

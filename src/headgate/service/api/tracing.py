@@ -9,17 +9,10 @@ import msgspec
 
 from headgate.errors import EventError
 from headgate.graph.explain import hung_at, names_at, trace
-from headgate.service.api.asking import (
-    asked_event,
-    plain,
-)
+from headgate.service.api.asking import asked_event, plain
 from headgate.service.api.operation import READ, Call, Items, Page, in_json, operation
 from headgate.service.problems import Problem, existing
-from headgate.service.resources import (
-    Cursor,
-    EdgeBody,
-    Part,
-)
+from headgate.service.resources import Cursor, EdgeBody, Part
 
 if TYPE_CHECKING:
     from headgate.client.asking import KeptEvent

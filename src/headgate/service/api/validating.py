@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from headgate.backtest.checking import check_filter
+from headgate.backtest.checking import check_filters
 from headgate.contents.kind import FilterSettings
 from headgate.contents.protocol import EVERY_EVENT, Costs
 from headgate.contents.registry import contents_of, kind_of
-from headgate.core.event import JSON, Event
+from headgate.core.event import JSON, Event, Id
 from headgate.core.subscription import SQL, Subscription, check_dialect
 from headgate.errors import FilterError, HeadgateError
 from headgate.records.kind import KIND
 from headgate.service.api.operation import READ, Call, in_json, operation
 from headgate.service.envelope import stored_events
 from headgate.service.problems import Problem
-from headgate.service.resources import (
-    Cursor,
-    SubscriptionBody,
-)
+from headgate.service.resources import Cursor, SubscriptionBody
 from headgate.service.tenant.contents import Contents, read_taxonomy
 from headgate.service.tenant.index import Index
 from headgate.service.tenant.past import Comparison, SampleMatch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from headgate.backtest.checking import FilterCheck
+    from headgate.contents.kind import Kind
     from headgate.service.tenant.tenant import Tenant
 
 
@@ -52,13 +54,19 @@ class FilterBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     filter: str
     dialect: str = SQL
     id: str | None = None
+    node: str | None = None
+    """The node of the graph where it hangs, or would."""
+
+
+TRIED = 1_000
+"""Events that filters are tried over, unless somebody says how many."""
 
 
 class ValidateBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which filters, and over how many of the last events that are kept."""
 
     filters: Annotated[list[FilterBody], msgspec.Meta(min_length=1, max_length=100)]
-    events: Some = 1_000
+    events: Some = TRIED
 
 
 class FilterReport(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -71,6 +79,7 @@ class FilterReport(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The character of the filter where that is, from 1."""
     understood: str | None = None
     indexed_by: str | None = None
+    """By what events come to it in the running index, or would, among the filters that are there."""
     unindexed: bool = False
     """Whether it must be evaluated for every event."""
     costs: Costs | None = None
@@ -104,20 +113,19 @@ async def validate_filters(call: Call, body: ValidateBody) -> FilterReports:
 
 def _validate(tenant: Tenant, body: ValidateBody) -> list[FilterReport]:
     events = last_events(tenant, body.events)
-    return [_report(tenant, each, events) for each in body.filters]
+    return [report_of(tenant, each, events) for each in body.filters]
 
 
-def _report(tenant: Tenant, asked: FilterBody, events: list[Event]) -> FilterReport:
+def report_of(tenant: Tenant, asked: FilterBody, events: list[Event]) -> FilterReport:
+    """Say what is known of a filter, that of a subscription or one that may come."""
     most = tenant.registry.quotas.filter_length
     try:
         if most is not None and len(asked.filter) > most:
             raise FilterError(
                 f"it has {len(asked.filter):,} characters, and the quota is {most:,}", asked.filter, most
             )
-        settings = settings_of(tenant, asked.dialect)
-        kind = kind_of(contents_of([asked.dialect]))
-        fitting = [each for each in events if fits(kind, each)]
-        check = check_filter(asked.filter, settings, fitting)
+        kind, fitting = _fitting(asked.dialect, events)
+        (check,) = checks_of(tenant, asked.dialect, [asked.filter], [asked.node], events)
     except HeadgateError as error:
         position = getattr(error, "position", None)
         return FilterReport(
@@ -142,6 +150,38 @@ def _report(tenant: Tenant, asked: FilterBody, events: list[Event]) -> FilterRep
     )
 
 
+def checks_of(
+    tenant: Tenant, dialect: str, texts: Sequence[str], nodes: Sequence[str | None], events: list[Event]
+) -> list[FilterCheck]:
+    """Check filters of a dialect among those of the running index, each with the node where it hangs.
+
+    No index leads to what hangs at a node: it is checked for all events that come there.
+    """
+    kind, fitting = _fitting(dialect, events)
+    index = tenant.index
+    checks = check_filters(texts, settings_of(tenant, dialect), fitting, index.filters_of(kind))
+    comers = index.comers(fitting) if any(nodes) else Counter[Id]()
+    return [
+        check
+        if node is None or check.refused is not None
+        else replace(
+            check,
+            indexed_by=f"node {node} of the graph",
+            reached=comers[node] / len(fitting) if fitting else None,
+            costs=check.costs and check.costs.unled(),
+        )
+        for check, node in zip(checks, nodes, strict=True)
+    ]
+
+
+def _fitting(dialect: str, events: list[Event]) -> tuple[Kind, list[Event]]:
+    """Return the kind of a dialect, and the events that it is about."""
+    check_dialect(dialect)
+    kind = kind_of(contents_of([dialect]))
+    types = {*kind.types.values(), *([JSON] if kind.rows else ())}
+    return kind, [each for each in events if each.content_type in types]
+
+
 def last_events(tenant: Tenant, most: int) -> list[Event]:
     """Read the last events that are kept."""
     log = tenant.store.log
@@ -149,10 +189,6 @@ def last_events(tenant: Tenant, most: int) -> list[Event]:
     for block in log.read(max(log.bounds().last - most + 1, 1), most):
         events += stored_events(block.texts)
     return events[-most:]
-
-
-def fits(kind: Any, event: Event) -> bool:
-    return kind.rows if event.content_type == JSON else event.content_type in kind.types.values()
 
 
 Many = Annotated[int, msgspec.Meta(ge=1, le=100_000)]

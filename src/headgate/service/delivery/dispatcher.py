@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from headgate.service.tenant.tenant import Tenant
 
 _LOG = logging.getLogger("headgate.service")
+_REPLAYED = 100
+"""Dead letters of a consumer of which it is remembered that they were tried again."""
+_NOT_KEPT = "the event is not kept any more, or its subscription is gone"
 STOPPING = "the service is stopping: connect again"
 
 
@@ -330,23 +333,29 @@ class Dispatcher:
             self.spawn(self._replay_letters(state))
 
     async def _replay_letters(self, state: LiveConsumer) -> None:
-        """Try each once more; what is delivered is a dead letter no more. The rest waits for a restart."""
+        """Try each once more; what is delivered is a dead letter no more, of the rest it is kept why."""
         from headgate.service.delivery.webhook import attempt
 
         stored = self.tenant.store.consumers
         try:
             while self.states.get(state.id) is state and state.called:
-                position = stored.next_replay(state.id)
-                if position is None:
+                letter = stored.next_replay(state.id)
+                if letter is None:
                     return
-                delivery = await self.event_for(state, position)
+                delivery = await self.event_for(state, letter.position)
                 outcome = None if delivery is None else await attempt(self, state, delivery)
                 done = outcome is not None and outcome.reason is None
+                reason = _NOT_KEPT if outcome is None else outcome.reason or ""
+                attempts = letter.attempts + (outcome is not None)
+                tried = letter._replace(attempts=attempts, reason=reason, again=False)
+                state.replayed[letter.position] = tried._replace(time=time.time_ns() // 1_000)
+                while len(state.replayed) > _REPLAYED:
+                    del state.replayed[next(iter(state.replayed))]
                 # Together with nothing else: what was sent and is not noted is sent again after a crash.
                 await self.tenant.write(
-                    stored_consumers.unbury(state.id, [position])
+                    stored_consumers.unbury(state.id, [letter.position])
                     if done
-                    else stored_consumers.mark(state.id, [position], again=False)
+                    else stored_consumers.fail_again(tried)
                 )
         except HeadgateError as error:
             _LOG.error("consumer %s: dead letters are not tried any further: %s", state.id, error)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headgate.service.delivery.hub import Feed
     from headgate.service.delivery.webhook import Webhook
     from headgate.service.resources import ConsumerBody
-    from headgate.service.storage.consumers import StoredConsumer
+    from headgate.service.storage.consumers import DeadLetter, StoredConsumer
 
 
 LONGEST = 300.0
@@ -119,6 +119,8 @@ class LiveConsumer:
         self.webhook: Webhook | None = None
         self.replaying = False
         """Whether its dead letters are being tried again."""
+        self.replayed: dict[int, DeadLetter] = {}
+        """The dead letters that were tried again last, by position; without a reason those delivered then."""
         self.reason: str | None = None
         """Why its webhook is not called any more, or what it failed with last."""
         self.told(stored)

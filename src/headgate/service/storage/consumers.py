@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headgate.service.storage.log import Write
 
 _FIELDS = "id, number, revision, cursor, body"
-_LETTER = "consumer, position, time, attempts, reason"
+_LETTER = "consumer, position, time, attempts, reason, again"
 _BODY = msgspec.json.Decoder(ConsumerBody)
 _PASSED = "passed:"
 _KEPT_ATTEMPTS = 100
@@ -44,6 +44,8 @@ class DeadLetter(NamedTuple):
     time: int
     attempts: int
     reason: str
+    again: bool = False
+    """Whether it waits to be tried again."""
 
 
 class Attempt(NamedTuple):
@@ -86,11 +88,11 @@ class Consumers(Table):
         query = f"SELECT {_LETTER} FROM dead_letters WHERE {wanted}"
         return [DeadLetter(*row) for row in self._database.rows(query, consumer, after, most)]
 
-    def next_replay(self, consumer: str) -> int | None:
-        """Return the position of the first dead letter that is to be tried again, if there is one."""
-        query = "SELECT position FROM dead_letters WHERE consumer = ? AND again ORDER BY position LIMIT 1"
-        position: int | None = self._database.value(query, consumer)
-        return position
+    def next_replay(self, consumer: str) -> DeadLetter | None:
+        """Return the first dead letter that is to be tried again, if there is one."""
+        query = f"SELECT {_LETTER} FROM dead_letters WHERE consumer = ? AND again ORDER BY position LIMIT 1"
+        row = self._database.row(query, consumer)
+        return None if row is None else DeadLetter(*row)
 
     def passed(self) -> dict[str, int]:
         """Count by consumer the events that were forgotten before they were delivered."""
@@ -149,7 +151,7 @@ def advance(cursors: dict[str, int]) -> Write:
 
 def bury(letters: list[DeadLetter]) -> Write:
     """Keep dead letters."""
-    return many(f"INSERT OR REPLACE INTO dead_letters ({_LETTER}) VALUES (?, ?, ?, ?, ?)", letters)
+    return many(f"INSERT OR REPLACE INTO dead_letters ({_LETTER}) VALUES (?, ?, ?, ?, ?, ?)", letters)
 
 
 def unbury(consumer: str, positions: list[int]) -> Write:
@@ -158,10 +160,16 @@ def unbury(consumer: str, positions: list[int]) -> Write:
     return many(query, [(consumer, position) for position in positions])
 
 
-def mark(consumer: str, positions: list[int], *, again: bool) -> Write:
-    """Have dead letters tried again, or not any more."""
-    query = "UPDATE dead_letters SET again = ? WHERE consumer = ? AND position = ?"
-    return many(query, [(again, consumer, position) for position in positions])
+def mark(consumer: str, positions: list[int]) -> Write:
+    """Have dead letters tried again."""
+    query = "UPDATE dead_letters SET again = 1 WHERE consumer = ? AND position = ?"
+    return many(query, [(consumer, position) for position in positions])
+
+
+def fail_again(letter: DeadLetter) -> Write:
+    """Keep why a dead letter failed again, if nobody has dropped it."""
+    query = "UPDATE dead_letters SET again = 0, attempts = ?, reason = ? WHERE consumer = ? AND position = ?"
+    return one(query, letter.attempts, letter.reason, letter.consumer, letter.position)
 
 
 def note(attempts: list[Attempt]) -> Write:

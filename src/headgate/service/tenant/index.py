@@ -13,6 +13,7 @@ up to its position, and all after it are applied when it is opened.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from headgate.contents.kind import Kind
     from headgate.contents.live import FrozenBase
     from headgate.contents.portions import Portion
+    from headgate.contents.protocol import Content
     from headgate.core.event import Event, Id
     from headgate.core.ranks import Best
     from headgate.graph.ranked.ranked import RankedMatch
@@ -117,6 +120,20 @@ class Index(Runtime):
     def engine_of(self, identity: Id) -> Engine | None:
         """Return the engine that has a subscription; None if none has."""
         return next((each for each in self.engines if identity in each), None)
+
+    def filters_of(self, kind: Kind) -> Content | None:
+        """Return the running filters that one of a kind would be among, at no node; None without any."""
+        (content,) = self.engines[0].backend.contents
+        contents = (content, *(each.content for each in getattr(content, "members", ())))
+        return next((each for each in contents if each.room_name == kind.name), None)
+
+    def comers(self, events: Iterable[Event]) -> Counter[Id]:
+        """Count the events that come to each node of the graph."""
+        if self.routed is None:
+            return Counter()
+        graph = self.routed.graph
+        entering = (each for each in events if each.source is not None and each.source in graph)
+        return Counter(node for each in entering for node in graph.nodes(each))
 
     # Changing
 
