@@ -521,7 +521,7 @@ def test_a_library_without_extras_matches_records_and_says_what_else_it_takes(fo
         "this needs highspy, scipy: pip install 'headgate[plan]'",
     ]
     for line, words in {
-        "serve --demo": "apsw, jinja2, scipy: pip install 'headgate[service,graph]'",
+        "serve --demo": "apsw, jinja2, scipy, highspy: pip install 'headgate[service,graph,plan]'",
         "publish --url http://localhost:1": "urllib3: pip install 'headgate[client]'",
         "report graph --snapshot x --output x.svg": (
             "jinja2, matplotlib, scipy: pip install 'headgate[report,graph]'"

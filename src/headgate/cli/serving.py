@@ -53,7 +53,7 @@ def serve(asked: ServeSettings) -> None:
       headgate serve --data data/ --host 0.0.0.0 --certificate server.pem --private-key server.key
       curl localhost:8080/v1/events -H 'Content-Type: application/json' -d '{"id": "e1", "price": 12}'
     """
-    need("service", *(["graph"] if asked.demo else []))
+    need("service", *(["graph", "plan"] if asked.demo else []))
     if not asked.data and not asked.demo:
         raise click.UsageError("Missing option '--data': the directory that everything is kept in.")
     from headgate.service.running import set_up_log

@@ -39,7 +39,8 @@ _LITTLE = 1 << 20
 
 def lacking(*extras: str) -> list[str]:
     """List the modules of extras that are not installed."""
-    return [name for extra in extras for name in EXTRAS[extra] if not _is_there(name)]
+    names = dict.fromkeys(name for extra in extras for name in EXTRAS[extra])
+    return [name for name in names if not _is_there(name)]
 
 
 def need(*extras: str) -> None:
