@@ -61,9 +61,7 @@ def headlines(area: str) -> frozenset[str]:
     """
     page = (ROOT / "docs" / "benchmarks" / f"{area}.md").read_text("utf-8")
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
-    listed = re.findall(
-        rf"\| ([\d.,]+)[^|]*\| \[[^]]*\]\(docs/benchmarks/{area}\.md\)", README.read_text("utf-8")
-    )
+    listed = re.findall(rf"\[([\d.,]+)\]\(docs/benchmarks/{area}\.md\)", README.read_text("utf-8"))
     return frozenset(
         sizeless(row[0])
         for row in rows
