@@ -65,6 +65,7 @@ class MemorySite:
         for entry in list(self.log):
             if isinstance(entry, Result) and entry.document <= begun.get(entry.view, 0):
                 self.keep(evaluation.take(self.name, entry))
+        evaluation.come(self.name, {view: begun[view] for view in evaluation.wanted(self.name)})
 
     def locate(self, wanted: Mapping[Id, int]) -> int:
         """Find where the log has all documents after the given ones."""

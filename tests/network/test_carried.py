@@ -55,7 +55,7 @@ def _events(world: World) -> pa.RecordBatch:
 def test_levels_give_what_the_documents_give(kind: str, seed: int, tmp_path: Path) -> None:
     rng = random.Random(f"{kind} {seed}")
     world = world_of(kind, rng, 25, 15)
-    plan = world.plan(Settings(fan_out=2))
+    plan = world.plan(Settings(fan_out=2, source_fan_out=25))
     network = MemoryNetwork(world, plan, rng)
     for event in world.documents:
         network.publish(event)
@@ -85,7 +85,7 @@ def test_levels_give_what_the_documents_give(kind: str, seed: int, tmp_path: Pat
 def test_rows_of_workers(kind: str, tmp_path: Path) -> None:
     """Workers give a row for each result, and count what levels read."""
     world = world_of(kind, random.Random(kind), 20, 12)
-    plan = world.plan(Settings(fan_out=2))
+    plan = world.plan(Settings(fan_out=2, source_fan_out=25))
     plan.saved.save(tmp_path / "plan")
     place = PlanPlace(str(tmp_path / "plan"), digest_of(tmp_path / "plan"))
     form = COLUMNS if world.dialect == "sql" else DOCUMENTS

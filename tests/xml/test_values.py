@@ -141,9 +141,11 @@ def test_the_hot_loop_passes_the_same_values(seed: int) -> None:
     end, decided = sift(
         laid, 1, text, np.array(begins, np.int32), np.array(stops, np.int32), found, 0, len(VALUES)
     )
-    assert decided
-    expected = [place for place, value in enumerate(VALUES) if all(holds(test, value) for test in tests)]
+    # Words are looked for later.
+    plain = [test for test in tests if test.sign != WORD]
+    expected = [place for place, value in enumerate(VALUES) if all(holds(test, value) for test in plain)]
     assert found[:end].tolist() == expected
+    assert decided is (len(plain) == len(tests) or not expected)
     assert (FAILS, PASSES, UNDECIDED) == (0, 1, 2), "the order in which verdicts are joined"
 
 

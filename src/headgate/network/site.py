@@ -380,6 +380,8 @@ class Site:
                 entry = read_entry(text) if position <= located.last else None
                 if isinstance(entry, Result) and entry.document <= begun.get(entry.view, 0):
                     await self._keep(evaluation.take(evaluation.site, entry))
+        # The log has no more of them: what those that take them had heard of that may have been dropped.
+        evaluation.come(evaluation.site, {view: begun[view] for view in late})
 
     async def _keep(self, results: Sequence[Result]) -> None:
         """Keep results, with how far views have come; a mark now and then."""

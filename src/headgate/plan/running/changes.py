@@ -184,7 +184,7 @@ class LivePlan:
                 away[view] = (before, self._places[view])
             else:
                 self._feed_as(view, before)
-        return self._moved(set(away) & fed)
+        return self._moved(set(away) & fed, fed)
 
     def resume(self, sites: Iterable[int]) -> Change:
         """Let sites that were relieved feed others again, and those first that they fed before."""
@@ -192,11 +192,12 @@ class LivePlan:
         if machine not in self._away:
             raise PlanError(f"sites {sorted(machine)} are not relieved: name some that are")
         self._bearing.resume(machine)
-        moved = set()
+        moved, fed_again = set(), set()
         for view, (before, now) in self._away.pop(machine).items():
             if self._places[view] != now:
                 continue
             self._release(view)
+            fed_again.add(view)
             option = self._rows.chosen_of(view, before)
             fed = all(self._places[each] >= SOURCE for each in option.inputs)
             if fed and self._bearing.excess(view, option) is None:
@@ -204,14 +205,17 @@ class LivePlan:
                 moved.add(view)
             else:
                 self._feed_as(view, now)
-        return self._moved(moved)
+        return self._moved(moved, fed_again)
 
-    def _moved(self, moved: set[int]) -> Change:
-        """Note which views are fed in another way, and see whether there is room for others now."""
+    def _moved(self, moved: set[int], fed_again: set[int]) -> Change:
+        """Note which views are fed in another way, and see whether there is room for others now.
+
+        One that is fed as before may wait longer or shorter, since its inputs are fed in another way.
+        """
         waiting = set(self.unfed)
         settled, _ = self._rehoused(waiting)
         self._changes += len(moved) + len(settled)
-        self._time(moved | settled)
+        self._time(fed_again | settled)
         return Change(tuple(sorted(moved)), (), tuple(sorted(settled)))
 
     def _feed_as(self, view: int, choice: int) -> None:

@@ -284,6 +284,9 @@ def find_column(batch: pa.RecordBatch, path: Path) -> pa.Array[Any] | None:
     """Find an attribute in a batch by its path, through nested structs."""
     if path[0][:1] in (JOINED, EXACT_JOINED):
         arrays = _joined(list(zip(batch.schema.names, batch.columns, strict=True)), path[0][1:], path[0][0])
+        if all(pa.types.is_struct(each.type) for each in arrays):
+            # An object around others may be a column as well, and is that one then.
+            arrays = [each for each in arrays if each.type.num_fields] or arrays[:1]
         if len(arrays) > 1:
             raise EventError(
                 f"there are {len(arrays)} columns for {dotted(path)}: a dot in a name is as good as one that "
@@ -317,7 +320,7 @@ def _joined(columns: Sequence[tuple[str, pa.Array[Any]]], rest: str, mark: str) 
             arrays.append(array)
         elif name.startswith(f"{rest}."):
             # Only the object around it: it has no values, and is there.
-            arrays = arrays or [pa.array([{}] * len(array), pa.struct([]))]
+            arrays.append(pa.array([{}] * len(array), pa.struct([])))
         elif rest.startswith(f"{name}.") and pa.types.is_struct(array.type):
             fields = [
                 (array.type.field(i).name, pc.struct_field(array, [i])) for i in range(array.type.num_fields)
