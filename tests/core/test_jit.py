@@ -319,7 +319,7 @@ print(pool.place(["art", "news", "sport"], 0, 3).tolist(), len(heard.buffer) > 0
     assert run(code, **where) == first.replace("True", "False")
     file = copy / "core" / "interning.py"
     text = file.read_text("utf-8")
-    fields = ("    offsets: NDArray[np.int64]\n", "    data: NDArray[np.uint8]\n")
+    fields = ("    offsets: Ints\n", "    data: Bytes\n")
     assert "".join(fields) in text
     text = text.replace("".join(fields), "".join(reversed(fields)))
     made = 'cls(offsets, np.frombuffer(b"".join(parts), np.uint8))'

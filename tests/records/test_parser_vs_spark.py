@@ -191,7 +191,7 @@ def comparable(tree: Expression) -> bool:
 
 def rounds_texts(found: Predicate) -> bool:
     """Tell whether Spark would round texts to the digits of a list that begins with a whole number."""
-    if not isinstance(found, In) or found.attribute.path[0] not in {*TEXTS, "user"}:
+    if not isinstance(found, In) or found.attribute.path[:1] not in {*((name,) for name in TEXTS), ("user",)}:
         return False
     kinds = [literal.type for literal in found.literals if literal != NULL]
     return bool(kinds) and kinds[0] is LiteralType.INT and LiteralType.DECIMAL in kinds

@@ -326,7 +326,7 @@ class _Reader:
         elif step.axis in refusal.AXES:
             reason = refusal.not_an_axis(step.axis)
         elif step.axis == "attribute" and step.label[-1] == ")":
-            reason = f"{step.label} cannot stand behind an axis: leave the axis out"
+            reason = f"{step.label} is not looked for behind an axis: leave the axis out"
         elif step.label[-1] == "*":
             reason = refusal.all_names("@" * (word[0] == "@"))
         else:
