@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from headgate.service.security.keys import Key
     from headgate.service.server import Server
 
+# Whoever loads a module of them first does not change what is listed first.
+OPERATIONS.sort(key=lambda each: each.handler.__module__)
 _LOG = logging.getLogger("headgate.service")
 _BEARER = "bearer "
 _KEY = "idempotency-key"

@@ -220,6 +220,7 @@ def operation(
                 answer.headers["ETag"] = tag_of(revision)
             return answer
 
+        handler.__module__ = written.__module__
         described = Operation(
             method,
             path,
