@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from tests.cli.running import Command
 
-EVENTS = [
+EVENTS: list[dict[str, Any]] = [
     {"id": number, "age": number, "topic": ("art", "news", "sport")[number % 3]}
-    | {"tags": ["x"] if number % 10 == 0 else [], "name": "john smith" if number % 7 == 0 else "ann"}
+    | {"tags": ["x"] * (number % 10 == 0), "name": "john smith" if number % 7 == 0 else "ann"}
     for number in range(100)
 ]
 CASES = {
