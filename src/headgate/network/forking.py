@@ -86,6 +86,8 @@ def _serve(settings: dict[str, Any], told: int) -> None:
 def _load() -> None:
     """Load what every site needs, by using it once: what is loaded later is shared by none."""
     from headgate import AsyncClient, Engine, Event
+    from headgate.contents.registry import contents_of
+    from headgate.core.machine import EXTRAS, lacking
     from headgate.network import extension, site  # noqa: F401
     from headgate.network.assignment import SOURCE, Assignment, Input, View
     from headgate.network.evaluation import Evaluation
@@ -98,6 +100,9 @@ def _load() -> None:
     engine.match_events([{"view": "a"}, {"mark": True}])
     engine.match_events([{"view": str(number)} for number in range(40)])
     for dialect, (left, right, both, data, content_type) in _JOINED.items():
+        extra = contents_of([dialect])
+        if extra in EXTRAS and lacking(extra):
+            continue
         inputs = (Input("u", SOURCE, left, dialect), Input("v", SOURCE, right, dialect))
         views = [View(each.view, each.filter, dialect, 1) for each in inputs]
         joined = View("w", both, dialect, 2, inputs)
